@@ -1,14 +1,12 @@
 """A Pyomo model as arrays, compiled once; its objectives as rows in units.
 
-The unit of an objective is its step. One without a step has a unit near its smallest term, so that
-a solver, whose tolerances are absolute, sees all of them. Objectives and rows of large coefficients
-are written in parts (`placeopt.exact.parts`).
+Objectives and rows of large coefficients are written in parts (`placeopt.exact.parts`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,24 +20,15 @@ from placeopt.exact.parts import Chain, add_chain, fill_carries, needs_parts
 from placeopt.exact.program import Growth, Program
 from placeopt.exact.pyomo_rows import read_rows
 from placeopt.exact.solvers import solve
-from placeopt.exact.steps import common_step, fraction
+from placeopt.exact.unit_rows import own_rows, user_rows
 from placeopt.exact.whole_rows import WholeRows
 
-#: Coefficients this near to a whole number, relatively, are that number.
-_NEARLY_WHOLE = 1e-9
-#: Larger coefficients are compared exactly: their nearness hides several units.
-_SURELY_WHOLE = 1e6
-#: Above so many units in one coefficient, an objective counts as real-valued: one of a placeopt
-#: problem, which stays in one part, and any, because floats have no more digits.
-_MAX_UNITS, _MAX_EXACT_UNITS = 5e6, 2.0**50
 #: The share of an objective's largest term that a solver resolves.
 _RESOLVED = 1e-9
 #: The largest violation of rows with real columns, relative to the size of their terms.
 _BROKEN = 1e-9
 #: Coefficients of whole columns above which a solver's own tolerance hides differences.
 _DELICATE = 1e5
-#: Largest ratio of the coefficients of real columns to the unit of an objective.
-_WIDEST = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -71,6 +60,9 @@ class CompiledModel:
         of the expressions, see `constants`. Rows of whole numbers are exact, and large coefficients
         are in parts.
 
+    rounded : collection of int
+        Of a user's model: see `placeopt.exact.unit_rows.user_rows`.
+
     Attributes
     ----------
     columns : list of pyomo variables
@@ -79,6 +71,8 @@ class CompiledModel:
         As given, but without a step where that is too fine for a solver.
     units : ndarray, shape (objectives,)
         The step of an objective, or what its real values are measured in.
+    rounding : ndarray, shape (objectives,)
+        By how many units values are off at most that are rounded to a step; 0 of most objectives.
     floors : list of float
         Lower bounds of the objectives that the variables' bounds alone give, in units.
     constants : list of float
@@ -103,6 +97,7 @@ class CompiledModel:
         expressions: Sequence[Any] | None = None,
         *,
         infer_steps: bool = False,
+        rounded: Collection[int] = (),
     ):
         self.model = model
         if expressions is None:
@@ -110,31 +105,19 @@ class CompiledModel:
         rows = read_rows(model, expressions, names_of(objectives))
         self.columns = rows.columns
         self._column = {id(variable): k for k, variable in enumerate(self.columns)}
-        costs, constants, program = rows.costs, rows.constants, rows.program
-        whole = program.integrality
-        self.constants = constants if infer_steps else [0.0] * len(objectives)
-        most = _MAX_EXACT_UNITS if infer_steps else _MAX_UNITS
+        program = rows.program
+        self.constants = rows.constants if infer_steps else [0.0] * len(objectives)
         if infer_steps:
-            constants = [0.0] * len(objectives)
-            objectives = [_with_step(o, costs[k], whole) for k, o in enumerate(objectives)]
+            goals = user_rows(objectives, rows.costs, program, rounded)
         else:
-            objectives = [
-                _with_step(o, costs[k], whole, constants[k]) for k, o in enumerate(objectives)
-            ]
-        self.objectives = tuple(_resolvable(o, costs[k], most) for k, o in enumerate(objectives))
-        self.units = np.array(
-            [
-                o.step or (_unit(costs[k], program) if infer_steps else 1.0)
-                for k, o in enumerate(self.objectives)
-            ]
-        )
-        scaled = [
-            _in_units(costs[k], constants[k], float(unit), o.step is not None)
-            for k, (o, unit) in enumerate(zip(self.objectives, self.units, strict=True))
-        ]
-        self.offsets = [offset for _, offset in scaled]
+            goals = own_rows(objectives, rows.costs, rows.constants, program)
+        self.objectives = tuple(goal.objective for goal in goals)
+        self.units = np.array([goal.unit for goal in goals])
+        self.offsets = [goal.offset for goal in goals]
+        self.rounding = np.array([goal.rounding for goal in goals])
+        self._own_costs = rows.costs
         self._whole_rows = WholeRows.of(program) if infer_steps else None
-        self._set_program(program, [row for row, _ in scaled])
+        self._set_program(program, [goal.cost for goal in goals])
         self._real = np.flatnonzero(~self.program.integrality)
         if self._whole_rows is not None:
             self._other_rows = self._whole_rows.others(self._base)
@@ -339,6 +322,11 @@ class CompiledModel:
             float(cost @ x) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)
         )
 
+    def true_value(self, objective: int, x: np.ndarray) -> float:
+        """Return the value of an objective at a solution, neither rounded nor in units."""
+        row = self._own_costs[objective]
+        return math.fsum((row.data * x[row.indices]).tolist())
+
     def keeps_rows(self, x: np.ndarray) -> bool:
         """Whether a solution keeps the model's rows, but for the rounding of real terms."""
         base = self._base
@@ -383,57 +371,6 @@ class CompiledModel:
                 terms = {self._column[id(v)]: value for v, value in cut.terms.items()}
                 growth.row(terms, cut.upper)
             setattr(self, name, growth.program())
-
-
-def _with_step(
-    objective: Objective, cost: sp.csr_matrix, whole: np.ndarray, constant: float = 0.0
-) -> Objective:
-    """Return an objective with the step that its coefficients and constant show, if it has none."""
-    if objective.step is not None or not whole[cost.indices].all():
-        return objective
-    return replace(objective, step=common_step(np.append(cost.data, constant)))
-
-
-def _resolvable(objective: Objective, row: sp.csr_matrix, most: float) -> Objective:
-    too_fine = objective.step is not None and abs(row.data).max(initial=0.0) > most * objective.step
-    return replace(objective, step=None) if too_fine else objective
-
-
-def _unit(row: sp.csr_matrix, program: Program) -> float:
-    """Return a power of two near the smallest term of a real-valued objective."""
-    columns, values = row.indices, abs(row.data)
-    if not len(values):
-        return 1.0
-    whole = program.integrality[columns]
-    ranges = program.col_upper[columns] - program.col_lower[columns]
-    terms = values * np.where(whole | (ranges == 0), 1.0, np.minimum(ranges, 1.0))
-    smallest = max(terms.min(), values[~whole].max(initial=0.0) / _WIDEST)
-    return float(2.0 ** math.floor(math.log2(smallest)))
-
-
-def _in_units(
-    row: sp.csr_matrix, offset: float, unit: float, is_whole: bool
-) -> tuple[sp.csr_matrix, float]:
-    """Return a cost row and its offset in units.
-
-    Coefficients that are whole but for rounding are made whole.
-    """
-    row = sp.csr_matrix(row, copy=True)
-    if not is_whole:
-        row.data = row.data / unit
-        return row, offset / unit
-    row.data = _cleaned(row.data, unit)
-    return row, float(_cleaned(np.array([offset]), unit)[0])
-
-
-def _cleaned(values: np.ndarray, unit: float) -> np.ndarray:
-    scaled = values / unit
-    whole = np.round(scaled)
-    near = np.abs(scaled - whole) <= _NEARLY_WHOLE * np.maximum(1.0, np.abs(scaled))
-    for k in np.flatnonzero(near & (np.abs(scaled) > _SURELY_WHOLE)).tolist():
-        exact, step = fraction(float(values[k])), fraction(unit)
-        near[k] = exact is not None and step is not None and (exact / step).denominator == 1
-    return np.where(near, whole, scaled)
 
 
 def _floor(cost: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:

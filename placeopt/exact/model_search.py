@@ -54,7 +54,10 @@ class ModelSearch:
         self.origin = origin_of(model)
         minimised = [replace(goal.objective, sense="min") for goal in goals]
         expressions = [goal.minimised for goal in goals]
-        self.compiled = CompiledModel(model, minimised, expressions, infer_steps=True)
+        without_gap = [k for k, goal in enumerate(goals) if goal.gap is None]
+        self.compiled = CompiledModel(
+            model, minimised, expressions, infer_steps=True, rounded=without_gap
+        )
         self._check_steps()
         self.main, self.endless = self._choose_main()
         self.signs = np.array([goal.sign for goal in goals])
@@ -239,10 +242,12 @@ class ModelSearch:
         """Return the bounds of a front of this very model, in units."""
         if start.instance != self.instance or not start.bounds:
             return None
-        values = np.array(start.bounds) * self.signs - self.constants
-        units = self.compiled.units
-        whole = np.array([o.step is not None for o in self.compiled.objectives])
-        return np.where(whole, np.round(values / units), values / units)
+        compiled = self.compiled
+        values = (np.array(start.bounds) * self.signs - self.constants) / compiled.units
+        # Subtraction of a large constant leaves few digits.
+        error = 4e-16 * np.abs(self.constants) / compiled.units
+        whole = np.where(error > 0.1, np.floor(values - error), np.round(values))
+        return np.where(compiled.precision.whole, whole + compiled.rounding, values - error)
 
     # -- from solutions to points ------------------------------------------------------------------
 
@@ -253,7 +258,7 @@ class ModelSearch:
             if objective.step is None:
                 terms = [*compiled.largest_terms(k), abs(self.constants[k])]
                 values[:, k] = [_rounded(value, terms) for value in values[:, k].tolist()]
-            else:
+            elif not compiled.rounding[k]:
                 step, constant = exactly(objective.step), exactly(self.constants[k])
                 values[:, k] = [
                     float(int(unit) * step + constant) * self.signs[k] + 0.0
@@ -272,10 +277,19 @@ class ModelSearch:
     def _point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""
         values = tuple(self._values(np.array([found.values]))[0].tolist())
+        values = self._with_true_values(values, found.payload.x)
         planned = None if self.origin is None else self._plan(found, values)
         if planned is None:
             planned = values, self._variables(found.payload)
         return Point(planned[0], planned[1], status, gap, METHOD)
+
+    def _with_true_values(self, values: tuple[float, ...], x: np.ndarray) -> tuple[float, ...]:
+        """Return values in which those that were rounded to a step are exact."""
+        exact = list(values)
+        for k in np.flatnonzero(self.compiled.rounding).tolist():
+            true = self.compiled.true_value(k, x) + self.constants[k]
+            exact[k] = true * float(self.signs[k]) + 0.0
+        return tuple(exact)
 
     def _variables(self, solution: SparseSolution) -> dict[str, Any]:
         chosen = zip(solution.indices.tolist(), solution.amounts.tolist(), strict=True)
@@ -311,13 +325,16 @@ class ModelSearch:
     # -- the front ---------------------------------------------------------------------------------
 
     def _front(self, search: Enumeration, facts: Mapping[str, Any]) -> Front:
-        bounds = self._values(search.bounds)
+        compiled = self.compiled
+        bounds = self._values(search.bounds - compiled.rounding)
         run = _run(self.budget, facts, search.status, self._reason(search), search.solves)
         return Front(
             self.instance,
             tuple(
-                replace(goal.objective, step=compiled.step)
-                for goal, compiled in zip(self.goals, self.compiled.objectives, strict=True)
+                replace(goal.objective, step=None if compiled.rounding[k] else objective.step)
+                for k, (goal, objective) in enumerate(
+                    zip(self.goals, compiled.objectives, strict=True)
+                )
             ),
             tuple(self._points(search)),
             tuple(map(tuple, bounds.tolist())) if np.isfinite(bounds).all() else (),

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
 
 #: Values that are so near to a whole number of units are that number.
-_WHOLE_TOLERANCE = 1e-3
-#: A tolerance at which rows and whole numbers are nearly exact, where a solver's own is too large.
-_SMALL_TOLERANCE = 1e-9
+_NEARLY_WHOLE = 1e-3
+#: Tolerances where a solver's own is too large: at which real terms are nearly exact, and at which
+#: the whole numbers are right that a solution is rounded to.
+_SMALL_TOLERANCE, _WHOLE_TOLERANCE = 1e-9, 1e-7
 #: Solvers to ask where one is not certain.
 _SECOND_OPINIONS = ("highs", "scip")
 #: How far a value may be from its bound, in differences that can be told apart.
@@ -271,7 +272,10 @@ class VariablesOracle(SolverOracle):
 
     def ways(self, careful: bool) -> Sequence[Way]:
         """Return three ways: as usual, with a small tolerance, by the other solver."""
-        usual = _SMALL_TOLERANCE if self.compiled.is_delicate else None
+        compiled = self.compiled
+        usual = None
+        if compiled.is_delicate:
+            usual = _SMALL_TOLERANCE if compiled.has_real_columns else _WHOLE_TOLERANCE
         other = next((name for name in _SECOND_OPINIONS if name != self.solver), self.solver)
         ways = (
             Way(self.solver, usual),
@@ -331,7 +335,7 @@ class VariablesOracle(SolverOracle):
         units = []
         for objective, value in zip(self.compiled.objectives, values, strict=True):
             whole = round(value) if objective.step is not None else value
-            if abs(whole - value) > _WHOLE_TOLERANCE:
+            if abs(whole - value) > _NEARLY_WHOLE:
                 raise UsageError(
                     f"the step of goal {objective.name!r} is {objective.step:g}, but a solution "
                     f"lies {abs(whole - value) * (objective.step or 1.0):.6g} between two "

@@ -337,6 +337,17 @@ def decimals(draw: Draw) -> Case:
     )
 
 
+def floats(draw: Draw) -> Case:
+    """Goals of whole variables whose coefficients are no short decimals."""
+    n = draw.int(3, 7)
+    whole = draw.whole(n, 2)
+    goals = [
+        Goal([Fraction(float(v)) for v in draw.rng.normal(0, 5, n)], Fraction(0), draw.sense())
+        for _ in range(draw.int(1, 3))
+    ]
+    return Case("floats", whole, rows=[draw.row(n, 9) for _ in range(2)], goals=goals)
+
+
 def large(draw: Draw) -> Case:
     """Values of up to 1e9 that differ by one."""
     n, size = draw.int(3, 6), 10.0 ** draw.int(6, 9)
@@ -647,6 +658,7 @@ KINDS: dict[str, Callable[[Draw], Case]] = {
         big_m,
         ranges,
         decimals,
+        floats,
         large,
         scales,
         base,
@@ -725,6 +737,8 @@ def faults(case: Case, front: Any) -> list[str]:
 def _nearness(case: Case, k: int, vectors: set[tuple[Fraction, ...]]) -> float:
     """Return how far the values of a goal may be off."""
     real = list(zip(case.goals[k].coefficients[len(case.whole) :], case.real, strict=True))
+    if case.kind == "floats":
+        return 1e-11 * sum(float(abs(c)) * 2 for c in case.goals[k].coefficients)
     if case.kind == "piecewise":
         real = [(Fraction(int(k == 0)), (Fraction(0), Fraction(9)))]
     terms = sum(float(abs(c) * max(map(abs, bounds))) for c, bounds in real)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
+import numpy as np
 import pyomo.environ as pyo
 import pytest
 
 import placeopt
 from placeopt.core.errors import UsageError
+from placeopt.core.front import minimal
 
 SOLVERS = ("highs", "scip")
 
@@ -179,3 +182,25 @@ def test_what_is_no_number_is_named(value, change, message):
     change(model, value)
     with pytest.raises(UsageError, match=message.format(value) + "; give a finite number"):
         placeopt.enumerate(model)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_goals_of_any_floats_need_no_gap_where_variables_are_whole(solver):
+    rng = np.random.default_rng(1)
+    table = rng.normal(0, 3, (3, 6))
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(6), domain=pyo.Binary)
+    model.three = pyo.Constraint(expr=sum(model.x.values()) == 3)
+    for k, row in enumerate(table.tolist()):
+        body = sum(c * model.x[j] for j, c in enumerate(row))
+        model.add_component(f"f{k}", pyo.Objective(expr=body))
+    chosen = [list(c) for c in itertools.combinations(range(6), 3)]
+    truth = minimal([table[:, columns].sum(axis=1) for columns in chosen])
+    front = placeopt.enumerate(model, solver=solver)
+    assert answer(model, solver) == pytest.approx(truth, abs=1e-11)
+    assert [goal.step for goal in front.objectives] == [None] * 3
+    assert calls_of(placeopt.enumerate(model, solver=solver, start=front)) <= 2
+
+
+def calls_of(front: placeopt.Front) -> int:
+    return front.runs[0].solver_calls
