@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from placeopt.cli.advice import page_of
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names
 from placeopt.cli.screen import emit, say
@@ -60,7 +61,7 @@ def explore(
 
             webbrowser.open(address)
 
-    source = FrontSource(what, instance)
+    source = FrontSource(what, instance, lambda *files: page_of(*files)["commands"])
     for number in (signal.SIGINT, signal.SIGTERM):  # they end the server, and a run keeps its front
         signal.signal(number, signal.default_int_handler)
     serve(source, port=port, solve=solve, ready=ready)

@@ -29,7 +29,9 @@
   function detail(n) {
     var of = version;
     if (!known[n]) {
-      known[n] = ask("plan", { n: n, version: of, group: group }).catch(function () {
+      known[n] = ask("plan", { n: n, version: of, group: group }).then(function (plan) {
+        return plan.stale ? null : plan;
+      }, function () {
         if (of === version) { delete known[n]; }
         return null;
       });

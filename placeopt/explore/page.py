@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placeopt.explore.source import FrontFile, FrontSource, Shown
 from placeopt.plot.front_data import detail, front_data
 from placeopt.plot.markup import Cell, clean, details, facts, paragraphs, section, table
-from placeopt.plot.plan_page import details_html
+from placeopt.plot.plan_page import details_html, figure_html
 from placeopt.plot.scene import Panel, Scene
 from placeopt.plot.shell import asset, shell
 from placeopt.plot.style import PALETTE
 
 if TYPE_CHECKING:
     from placeopt.explore.runs import Runs
+    from placeopt.rl.rounds import TrainingRounds
 
 #: Runs that the table lists, and facts of a training that are drawn.
 _MAX_RUNS, _MAX_FACTS = 60, 6
+#: Fronts that a command names.
+_MAX_MERGED = 6
 
 _STATUS = """<div class="foot">
 <label id="group-label" hidden>shown <select id="group"></select></label>
@@ -83,7 +85,7 @@ def state(shown: Shown, source: FrontSource) -> dict[str, Any]:
         "group": shown.group,
         "said": _said(shown),
         "empty": "" if front is not None else _empty(shown, source),
-        "front": None if front is None else front_data(front, file, _commands(shown, source, file)),
+        "front": None if front is None else front_data(front, file, _commands(shown, source)),
         "runs": _runs(shown, source),
         "instance": _instance(shown),
     }
@@ -128,16 +130,15 @@ def _file_of(shown: Shown, source: FrontSource) -> str:
     return "FRONT"
 
 
-def _commands(shown: Shown, source: FrontSource, file: str) -> list[tuple[str, str]]:
-    """Return commands about a plan; of several fronts first the one that merges them."""
-    commands = [
-        ("A report to read and approve", f"placeopt report {file} --point {{point}}"),
-        ("A picture of this plan", f"placeopt plot {file} --point {{point}}"),
-    ]
+def _commands(shown: Shown, source: FrontSource) -> list[tuple[str, str]]:
+    """Return commands about a plan; of a few fronts first the one that merges them."""
+    if source.advise is None:
+        return []
     paths = [file.path for file in shown.files if file.path is not None and not file.running]
-    if len(paths) > 1:
-        names = " ".join(shlex.quote(str(path)) for path in paths[:20])
-        commands.insert(0, ("First, one front of all", f"placeopt merge {names} -o FRONT"))
+    commands = source.advise(paths[0] if len(paths) == 1 else None, shown.problem_file)
+    if 1 < len(paths) <= _MAX_MERGED:
+        names = " ".join(shlex.quote(str(path)) for path in paths)
+        commands = [("First, one front of all", f"placeopt merge {names} -o FRONT"), *commands]
     return commands
 
 
@@ -149,9 +150,9 @@ def _runs(shown: Shown, source: FrontSource) -> str:
     if source.is_front:
         return ""
     rows = [_row(file) for file in shown.files[:_MAX_RUNS]]
-    columns = ("front", "method", "seed", "seconds", "evaluations", "plans", "state")
+    columns = ("method", "seed", "seconds", "evaluations", "plans", "state", "file")
     told = table("Fronts", columns, rows, most=_MAX_RUNS, more="fronts") if rows else ""
-    return told + "".join(_training(path, rounds) for path, rounds in shown.trainings.items())
+    return told + "".join(map(_training, shown.trainings))
 
 
 def _row(file: FrontFile) -> list[Cell]:
@@ -159,34 +160,51 @@ def _row(file: FrontFile) -> list[Cell]:
     state = "running" if file.running else "ended" if run and run.completed else "stopped early"
     name = "this page" if file.path is None else file.path.name
     if run is None:
-        return [name, None, None, None, None, len(file.front), state]
+        return ["unknown", None, None, None, len(file.front), state, name]
     seed = None if run.seed is None else str(run.seed)
-    facts = (round(run.seconds, 2), run.evaluations, len(file.front))
-    return [name, run.method, seed, *facts, state]
+    return [
+        run.method,
+        seed,
+        round(run.seconds, 2),
+        run.evaluations,
+        len(file.front),
+        state,
+        name,
+    ]
 
 
-def _training(path: Path, rounds: list[dict[str, Any]]) -> str:
+def _training(training: TrainingRounds) -> str:
     """Return the course of a training: what its episodes came to, over steps."""
+    rounds = training.rounds
     if not rounds:
         return ""
     last = rounds[-1]
-    said = f"{path.name}: {last['steps']:,} steps, {last['share']:.0%} of the training"
-    names = list(dict.fromkeys(name for row in rounds for name in row["facts"]))[:_MAX_FACTS]
-    if len(rounds) < 2 or not names:
+    said = (
+        f"Training for {training.problem}, seed {training.seed}: {last.steps:,} steps, "
+        f"{last.share:.0%} of the training. Means of the latest episodes."
+    )
+    columns = {
+        name: [(row.steps, row.facts[name]) for row in rounds if name in row.facts]
+        for name in dict.fromkeys(name for row in rounds for name in row.facts)
+    }
+    varying = {n: c for n, c in columns.items() if len({value for _, value in c}) > 1}
+    if not varying:
         return paragraphs([said])
-    sheet = Scene(1000, 20 + 210 * -(-len(names) // 3))
-    ends = (0.0, float(last["steps"]))
-    for k, name in enumerate(names):
-        known = [(row["steps"], row["facts"][name]) for row in rounds if name in row["facts"]]
-        values = [value for _, value in known]
-        room = 0.05 * (max(values) - min(values)) or 1.0
+    shown = [*varying.items()][:_MAX_FACTS]
+    sheet = Scene(1000, 20 + 210 * -(-len(shown) // 3))
+    for k, (name, places) in enumerate(shown):
+        values = [value for _, value in places]
+        room = 0.05 * (max(values) - min(values))
         box = (70 + k % 3 * 320, 40 + k // 3 * 210, 240, 120)
-        panel = Panel(sheet, *box, ends, (min(values) - room, max(values) + room))
+        ends = (min(values) - room, max(values) + room)
+        panel = Panel(sheet, *box, (0.0, float(last.steps)), ends)
         panel.grid("steps", name.replace("_", " "))
-        places = [panel.at(float(x), float(y)) for x, y in known]
-        sheet.line(*places, stroke=PALETTE[0], line_width=1.8)
-    drawn = f'<div class="drawing" tabindex="0" role="group">{sheet.svg(said)}</div>'
-    return f"<figure>{drawn}<figcaption>{clean(said)}</figcaption></figure>"
+        spots = [panel.at(float(x), y) for x, y in places]
+        sheet.line(*spots, stroke=PALETTE[0], line_width=1.8)
+        for (x, y), spot in zip(places, spots, strict=True):
+            title = f"{name} {y:.4g} after {x:,} steps"
+            sheet.disc(*spot, 2.5, fill=PALETTE[0], title=title)
+    return figure_html(sheet, said)
 
 
 # -- one plan --------------------------------------------------------------------------------------

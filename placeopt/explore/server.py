@@ -109,6 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         _, token, *rest = (*parts.path.split("/"), "")
         if self.headers.get("Host") not in self.server.hosts:
             self._refuse(HTTPStatus.FORBIDDEN, "this page is for this machine alone")
+        elif self.path == "/favicon.ico":  # browsers ask for it by themselves; there is none
+            self._send(HTTPStatus.NO_CONTENT, "image/x-icon", "")
         elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.FORBIDDEN, "the address lacks its token")
         elif rest[0] not in legal or len(rest) > 2:
@@ -119,6 +121,11 @@ class _Handler(BaseHTTPRequestHandler):
                 legal[rest[0]](query)
             except PlaceoptError as error:
                 self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+            except OSError:  # the browser left
+                self.close_connection = True
+            except Exception as error:  # a mistake of ours: the page says it, and the server stays
+                what = f"{type(error).__name__}: {error}"
+                self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR, what)
 
     # -- what is asked -----------------------------------------------------------------------------
 
@@ -137,10 +144,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _plan(self, query: dict[str, str]) -> None:
         shown = self.server.source.look(query.get("group", ""))
         number = query.get("n", "")
-        if shown.front is None or not number.isdecimal() or int(number) >= len(shown.front):
-            raise UsageError(f"there is no plan {number!r}")
         if query.get("version") != shown.version:
-            self._refuse(HTTPStatus.CONFLICT, "there is a newer front")
+            self._json({"stale": True})  # a status would be an error on the browser's console
+        elif shown.front is None or not number.isdecimal() or int(number) >= len(shown.front):
+            raise UsageError(f"there is no plan {number!r}")
         else:
             self._json(plan_of(shown, int(number)))
 

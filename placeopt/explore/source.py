@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from placeopt.core.front import Front, InstanceName, merge, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import INSTANCE, INTERIM
 from placeopt.core.shipped import best_known, find
+from placeopt.rl import rounds
+from placeopt.rl.rounds import TrainingRounds
 
 #: Points that a page shows, spread over the front.
 MAX_SHOWN = 3000
@@ -29,6 +31,9 @@ _HEAD = 200
 _PATIENCE = 1.0
 #: Seconds after which a run that has shown nothing more counts as ended.
 _STALE = 20.0
+
+#: From the file of a front and that of its instance: what for, and a command.
+Advise = Callable[[Path | None, Path | None], list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -75,9 +80,10 @@ class Shown:
         None where there is none yet.
     problem : Problem or None
         The instance of the front, where it is at hand.
+    problem_file : Path or None
     files : list of FrontFile
-    trainings : dict of Path to list of dict
-        The rounds of trainings in the folder.
+    trainings : list of TrainingRounds
+        Of the folder.
     unread : int
         Files that the next look reads.
     """
@@ -88,8 +94,9 @@ class Shown:
     group: str = ""
     front: Front | None = None
     problem: Problem | None = None
+    problem_file: Path | None = None
     files: list[FrontFile] = field(default_factory=list)
-    trainings: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
+    trainings: list[TrainingRounds] = field(default_factory=list)
     unread: int = 0
 
 
@@ -102,6 +109,9 @@ class FrontSource:
         A front file; an instance file, or the name of one that comes with placeopt; a folder.
     instance : path, optional
         The instance of the fronts, where it is not beside them.
+    advise : callable, optional
+        Returns commands about a plan, from the file of the front and that of the instance: pairs of
+        what for and the command, with ``{point}`` for the number of the plan.
 
     Raises
     ------
@@ -109,20 +119,23 @@ class FrontSource:
         It is none of these.
     """
 
-    def __init__(self, what: AnyPath, instance: AnyPath | None = None):
+    def __init__(
+        self, what: AnyPath, instance: AnyPath | None = None, advise: Advise | None = None
+    ):
         path = find(what)
-        self.name = str(what)
-        self.path, self.problem, self._given = path, None, None
+        self.name, self.advise = str(what), advise
+        self.path, self.problem = path, None
+        self._given: tuple[Problem, Path] | None = None
         self._lock = threading.RLock()
         self._files: dict[Path, FrontFile | None] = {}
         self._stamps: dict[Path, tuple[Any, ...]] = {}
-        self._trainings: dict[Path, list[dict[str, Any]]] = {}
+        self._trainings: dict[Path, TrainingRounds] = {}
         self._own: dict[str, FrontFile] = {}
-        self._problems: dict[str, Problem | None] = {}
+        self._problems: dict[str, tuple[Problem, Path] | None] = {}
         self._shown: dict[str, Shown] = {}
         self.is_front = False
         if instance is not None:
-            self._given = registry.read(instance)
+            self._given = registry.read(instance), find(instance)
         if path.is_dir():
             return
         document = read_json(path)
@@ -131,6 +144,7 @@ class FrontSource:
             self.is_front = True
         elif isinstance(document, dict) and "problem" in document:
             self.problem = registry.from_document(document)
+            self._given = self.problem, path
         else:
             kind = what_is(document) or "something else"
             remedy = "give a front, an instance, or a folder of runs"
@@ -175,9 +189,10 @@ class FrontSource:
     ) -> Shown:
         fronts = [file.front for file in mine]
         found = merge(fronts) if fronts else None
-        problem = self._given or self.problem
-        if found is not None and (problem is None or problem.instance_name != found.instance):
-            problem = self._problem_of(mine)
+        known = self._given
+        if found is not None and (known is None or known[0].instance_name != found.instance):
+            known = self._problem_of(mine[0])
+        problem, file = known or (None, None)
         if found is not None and len(found) > MAX_SHOWN:
             signs = [o.sign for o in found.objectives]
             chosen = sorted(farthest(found.values * signs, MAX_SHOWN))
@@ -187,33 +202,25 @@ class FrontSource:
             named = found.instance
         return Shown(
             version,
-            named,
-            sorted(names.items(), key=lambda entry: entry[1]),
-            group,
-            found if found is not None and found.points else None,
-            problem,
-            mine,
-            dict(self._trainings),
-            unread,
+            instance=named,
+            groups=sorted(names.items(), key=lambda entry: entry[1]),
+            group=group,
+            front=found if found is not None and found.points else None,
+            problem=problem,
+            problem_file=file,
+            files=mine,
+            trainings=list(self._trainings.values()),
+            unread=unread,
         )
 
-    def _problem_of(self, files: list[FrontFile]) -> Problem | None:
-        """Return the instance of a group: kept in the run directory, beside, or shipped."""
-        front = files[0].front
-        sha256 = front.instance.sha256
+    def _problem_of(self, found: FrontFile) -> tuple[Problem, Path] | None:
+        """Return the instance of a front: kept in the run directory, beside, or shipped."""
+        sha256 = found.front.instance.sha256
         if sha256 not in self._problems:
-            self._problems[sha256] = None
-            for file in files[:1]:
-                folder = self.path if file.path is None else file.path.parent
-                kept = folder / f"{sha256[:32]}.{INSTANCE}"
-                try:
-                    self._problems[sha256] = (
-                        registry.read(kept)
-                        if kept.exists()
-                        else plot.find_instance(front, file.path or self.path)
-                    )
-                except PlaceoptError:
-                    continue
+            folder = self.path if found.path is None else found.path.parent
+            kept = folder / f"{sha256[:32]}.{INSTANCE}"
+            file = kept if kept.exists() else plot.instance_file(found.front, folder / "front")
+            self._problems[sha256] = None if file is None else (registry.read(file), file)
         return self._problems[sha256]
 
     # -- files -------------------------------------------------------------------------------------
@@ -266,8 +273,8 @@ class FrontSource:
                 if self.problem is None or front.instance == self.problem.instance_name:
                     self._files[path] = FrontFile(path, front, stamp[-1], stamp)
             elif b"placeopt/rounds@" in head and self.problem is None:
-                self._trainings[path] = list(read_json(path)["rounds"])
-        except (OSError, PlaceoptError, KeyError, TypeError):
+                self._trainings[path] = rounds.read(path)
+        except (OSError, PlaceoptError):
             return  # no front, or one that is being replaced: the next look sees it
 
 

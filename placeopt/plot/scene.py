@@ -314,7 +314,7 @@ class Panel:
     def grid(self, x_name: str, y_name: str, *, y_format: str = ",.10g") -> None:
         """Draw lines at round values, their numbers, and the names of both scales."""
         bottom, scene = self.top + self.height, self.scene
-        for value in powers(*self.x) if self.log else ticks(*self.x, int(self.width / 90)):
+        for value in powers(*self.x) if self.log else ticks(*self.x, int(self.width / 70)):
             x, _ = self.at(value, self.y[0])
             scene.line((x, self.top), (x, bottom), stroke="line")
             scene.words(x, bottom + 16, f"{value:,.10g}", anchor="middle", colour="soft")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,12 +17,12 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import set_random_seed
 
 from placeopt.core.compiling import CLOCK
-from placeopt.core.documents import read_json, write_json
 from placeopt.core.errors import UsageError
 from placeopt.core.files import AnyPath
 from placeopt.core.interfaces import Batch
 from placeopt.core.versions import versions
 from placeopt.rl import checkpoint
+from placeopt.rl import rounds as rounds_file
 from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
 from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.preferences import DRAWN, normalised
@@ -34,8 +33,6 @@ from placeopt.rl.settings import TrainingSettings
 REPLAY_BYTES = 400 * 2**20
 #: Bytes that the observations between two updates of PPO may take.
 ROLLOUT_BYTES = 4 * 2**30
-#: Format of the file of rounds.
-ROUNDS = "placeopt/rounds@1"
 #: What a policy's card says of its algorithm.
 LEARNERS = {"ppo": "MaskablePPO of sb3-contrib", "dqn": "DQN of stable-baselines3, masked"}
 Model: TypeAlias = MaskablePPO | MaskedDQN
@@ -148,7 +145,7 @@ def train(
         rounds, clock.steps, clock.before = checkpoint.restore(model, resume, facts)
         model.num_timesteps = clock.steps
     news = News(clock.steps, clock.share, clock.cpu, {})
-    course = [] if resume is None else _rounds_before(resume)
+    course = rounds_file.before(resume)
     while clock.share < 1:
         _begin_round(model, env, settings.seed, rounds)
         steps = min(settings.round_steps, settings.steps - clock.steps)
@@ -158,28 +155,10 @@ def train(
         news = News(clock.steps, clock.share, clock.cpu, _means(model))
         if keep is not None:
             checkpoint.save(model, keep, facts, rounds, clock.steps, clock.cpu)
-            course = [*(row for row in course if row["steps"] < news.steps), vars(news)]
-            write_json(rounds_file(keep), {"format": ROUNDS, "problem": problem, "rounds": course})
+            course = rounds_file.write(keep, problem, settings.seed, course, news)
         if on_round is not None and on_round(news):
             break
     return _policy(model, batch, shape, settings, facts, news)
-
-
-def rounds_file(keep: AnyPath) -> Path:
-    """Return the file beside a checkpoint that has the facts of every round.
-
-    Examples
-    --------
-    >>> rounds_file("out/run.npz").name
-    'run.rounds.json'
-    """
-    return Path(keep).with_suffix(".rounds.json")
-
-
-def _rounds_before(resume: AnyPath) -> list[dict[str, Any]]:
-    """Return the rounds before a checkpoint; none where their file is not there."""
-    file = rounds_file(resume)
-    return list(read_json(file)["rounds"]) if file.exists() else []
 
 
 def _require_memory(batch: Batch, settings: TrainingSettings) -> None:

@@ -96,6 +96,7 @@ def test_only_this_machine_and_only_who_knows_the_token(file: Path) -> None:
             assert status == 403 and "values" not in text, host
         for token in ("", "x", explorer.token[:-1], explorer.token + "x", "%C3%BC"):
             assert ask(explorer, "state", token=token)[0] == 403, token
+        assert ask(explorer, token="favicon.ico")[0] == 403  # with a slash behind it
         for name in ("nothing", "..", "../../etc/passwd", "%2e%2e/etc/passwd", "state/more"):
             assert ask(explorer, name)[0] == 404, name
         for name in ("solve", "stop", "state", ""):  # it only reads
@@ -128,7 +129,7 @@ def test_the_state_and_a_plan_are_those_of_the_front(file: Path, front: Front) -
         assert dict(plan["facts"]) == problem.describe(front[3].plan)
         for number in ("99", "-1", "x", "1.5", ""):
             assert ask(explorer, "plan", **query | {"n": number})[0] == 400, number
-        assert ask(explorer, "plan", **query | {"version": "old"})[0] == 409
+        assert ask(explorer, "plan", **query | {"version": "old"})[1] == '{"stale":true}'
 
 
 def test_it_grows_with_the_file(file: Path, front: Front) -> None:
@@ -217,11 +218,14 @@ def test_a_training_is_drawn(tmp_path: Path) -> None:
         {"steps": 1000 * k, "share": k / 4, "seconds": 1.0, "facts": {"reward": -9.0 / k, "n": 3}}
         for k in (1, 2)
     ]
-    document = {"format": "placeopt/rounds@1", "problem": "multi-cluster", "rounds": rounds}
-    (tmp_path / "run.rounds.json").write_text(json.dumps(document))
+    document = {"format": "placeopt/rounds@1", "problem": "multi-cluster", "seed": 4}
+    (tmp_path / "run.rounds.json").write_text(json.dumps(document | {"rounds": rounds}))
+    (tmp_path / "damaged.rounds.json").write_text(json.dumps(document | {"rounds": [3]}))
     with served(tmp_path) as explorer:
         told = state(explorer)["runs"]
-        assert "2,000 steps, 50% of the training" in told and "reward" in told and "<svg" in told
+        assert "multi-cluster, seed 4: 2,000 steps, 50% of the training" in told
+        assert ">reward<" in told and ">n<" not in told, "what never varies is not drawn"
+        assert told.count("<svg") == 1
 
 
 def test_solving_from_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,20 @@ def test_resumed_is_uninterrupted(tmp_path, algorithm):
         train(Scored(8), "multi-cluster", settings, resume=kept)
 
 
+def test_the_rounds_are_kept_beside_the_checkpoint(tmp_path):
+    """Those of a run that was resumed follow those before, each once."""
+    from placeopt.rl import rounds
+    from placeopt.rl.training import train
+
+    settings, kept, told = small("ppo"), tmp_path / "c.npz", []
+    train(Scored(8), "multi-cluster", settings, keep=kept, on_round=lambda news: True)
+    train(Scored(8), "multi-cluster", settings, keep=kept, resume=kept, on_round=told.append)
+    course = rounds.read(rounds.file_of(kept))
+    assert (course.problem, course.seed) == ("multi-cluster", settings.seed)
+    assert [row.steps for row in course.rounds] == [480, 960, 1280]
+    assert [row.model_dump() for row in course.rounds[1:]] == [vars(news) for news in told]
+
+
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_learns_without_knowing_the_reward(algorithm):
     """Nearly the best card is picked, for every preference; illegal ones never."""
