@@ -10,7 +10,7 @@ import typer
 
 from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import problem_names
-from placeopt.cli.screen import console, emit_table, say
+from placeopt.cli.screen import Quiet, console, emit_table, is_quiet, say
 from placeopt.core.compiling import CLOCK, Compiling, Expected
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class _Notice:
         self._line: Status | None = None
 
     def __call__(self, state: Compiling) -> None:
+        if is_quiet():
+            return
         self._console = self._console or console()
         if not self._console.is_terminal:
             if state.kernel and state.expected not in self._said:
@@ -90,6 +92,7 @@ def warm_up(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
+    quiet: Quiet = False,
 ) -> None:
     """Compile now what the first runs would compile.
 

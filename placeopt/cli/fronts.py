@@ -21,6 +21,7 @@ from placeopt.cli.screen import (
     InstanceFile,
     Output,
     Plans,
+    Quiet,
     deliver,
     deliver_front,
     emit,
@@ -164,7 +165,9 @@ def _show_verdicts(problem: Problem, verdicts: list[dict[str, Any]]) -> None:
 # -- merge, compare --------------------------------------------------------------------------------
 
 
-def merge(fronts: Fronts, output: Output = None, as_json: AsJson = False) -> None:
+def merge(
+    fronts: Fronts, output: Output = None, as_json: AsJson = False, quiet: Quiet = False
+) -> None:
     """Merge fronts of one instance.
 
     Each point of the merged front names all methods that found it.

@@ -12,7 +12,7 @@ from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names, words
 from placeopt.cli.fronts import OneFront, front_and_instance
 from placeopt.cli.plans import index_of
-from placeopt.cli.screen import deliver, emit, say
+from placeopt.cli.screen import Quiet, deliver, emit, say
 from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.files import require_outputs
 from placeopt.doors import doors
@@ -69,6 +69,7 @@ def report(
             "breaks the instance."
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a page about a front and one of its plans.
 

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from placeopt.cli.commands import CLUSTERS, add, epilog
 from placeopt.cli.completion import cluster_names, instance_names, words
 from placeopt.cli.plans import plan_in
-from placeopt.cli.screen import Output, Plans, deliver, halves, say, warn
+from placeopt.cli.screen import Output, Plans, Quiet, deliver, halves, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files import require_outputs
 from placeopt.core.shipped import find, find_cluster
@@ -85,6 +85,7 @@ def export_kubernetes(
         str, Option(help="karmada: namespace of workloads without an origin.")
     ] = "default",
     output: Output = None,
+    quiet: Quiet = False,
 ) -> None:
     """Turn a plan into a kubectl script, steps as JSON, node pools or Karmada policies.
 

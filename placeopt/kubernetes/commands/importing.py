@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from placeopt.cli.commands import add, epilog
 from placeopt.cli.completion import cluster_names, words
-from placeopt.cli.screen import Output, deliver, halves, say
+from placeopt.cli.screen import Output, Quiet, deliver, halves, say
 from placeopt.core.errors import UsageError
 from placeopt.core.files import require_outputs
 from placeopt.core.shipped import find_cluster, find_prices
@@ -351,6 +351,7 @@ def import_kubernetes(
     origin: OriginOption = None,
     output: OutputOption = None,
     report: Report = None,
+    quiet: Quiet = False,
 ) -> None:
     """Import what kubectl or helm template prints.
 
@@ -499,6 +500,7 @@ def import_prices(
     system: Annotated[str, Option(help="Operating system, for the spot advisor.")] = "Linux",
     output: Output = None,
     report: Report = None,
+    quiet: Quiet = False,
 ) -> None:
     """Join price tables into one file that import kubernetes reads."""
     from fnmatch import fnmatchcase
