@@ -5,18 +5,15 @@ python examples/carbon.py
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pyomo.environ as pyo
 
 import placeopt
 from placeopt import models
 
-INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "edge-cloud" / "corner-5.json"
 #: Grams of CO2 a core and hour, by the layer that a node belongs to.
 GRAMS = {"near-edge": 60, "far-edge": 45, "cloud": 20}
 
-problem = placeopt.load(INSTANCE)
+problem = placeopt.load("corner-5")
 model = models.edge_cloud.build(problem)
 grams = [GRAMS[node.layer] for node in problem.nodes]
 cores = [service.cpu_cores for a in problem.applications for service in a.microservices]

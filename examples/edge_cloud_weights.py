@@ -8,15 +8,13 @@ python examples/edge_cloud_weights.py [FIGURE.png]
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import placeopt
 from placeopt.edge_cloud.drawing import sweep_figure, use_of_layers
 
-INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "edge-cloud" / "basic-50.json"
 WEIGHTS = (0.01, 0.3, 0.6, 0.8, 0.9, 0.99)
 
-problem = placeopt.load(INSTANCE)
+problem = placeopt.load("basic-50")
 plans = []
 print(
     f"{'w':>5} {'cost':>8} {'latency':>9} {'gap':>6}   "

@@ -6,14 +6,12 @@ python examples/merge_and_pick.py
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import placeopt
 
-INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "temporal" / "aws-10.json"
 METHODS = ("nsga2", "moead", "mspso")
 
-problem = placeopt.load(INSTANCE)
+problem = placeopt.load("aws-10")
 fronts = [placeopt.solve(problem, method, evaluations=5_000, seed=1) for method in METHODS]
 merged = placeopt.merge(fronts)
 

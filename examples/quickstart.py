@@ -6,13 +6,10 @@ python examples/quickstart.py [FRONT.json]
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import placeopt
 
-INSTANCE = Path(__file__).resolve().parents[1] / "instances" / "temporal" / "aws-10.json"
-
-problem = placeopt.load(INSTANCE)
+problem = placeopt.load("aws-10")
 front = placeopt.solve(problem, method="nsga3", evaluations=10_000, seed=1)
 
 print(f"{len(front)} plans that no other beats; from best to worst:")
