@@ -309,9 +309,10 @@ class VariablesOracle(SolverOracle):
         if not self.compiled.keeps_rows(x):
             return Answer("doubtful", outcome.bound)
         values = self.compiled.values(x)
-        return Answer(
-            outcome.status, outcome.bound, self._units(values), values, SparseSolution.of(x)
-        )
+        units = self._units(values)
+        if units is None:
+            return Answer("doubtful", outcome.bound)
+        return Answer(outcome.status, outcome.bound, units, values, SparseSolution.of(x))
 
     def _polished(self, x: np.ndarray, weights: np.ndarray, limits: Sequence[float]) -> np.ndarray:
         """Return x with its real columns at the best vertex that its whole numbers allow."""
@@ -330,12 +331,19 @@ class VariablesOracle(SolverOracle):
                 return compiled.with_real(x, lowest)
         return x
 
-    def _units(self, values: Sequence[float]) -> tuple[float, ...]:
-        """Return values as whole numbers of units where an objective has a step."""
+    def _units(self, values: Sequence[float]) -> tuple[float, ...] | None:
+        """Return values as whole numbers of units where an objective has a step.
+
+        None where the time was over before the real columns were polished: they are then as rough
+        as the solver left them.
+        """
+        rough = self.compiled.has_real_columns and self.budget.out_of_time
         units = []
         for objective, value in zip(self.compiled.objectives, values, strict=True):
             whole = round(value) if objective.step is not None else value
             if abs(whole - value) > _NEARLY_WHOLE:
+                if rough:
+                    return None
                 raise UsageError(
                     f"the step of goal {objective.name!r} is {objective.step:g}, but a solution "
                     f"lies {abs(whole - value) * (objective.step or 1.0):.6g} between two "

@@ -633,3 +633,14 @@ def test_a_plan_is_given_to_the_model_that_it_was_made_from():
     assert temporal.extract(model) == point.plan
     with pytest.raises(UsageError, match="has no variable 'instances'"):
         point.load(knapsack())
+
+
+def test_a_solution_that_time_left_rough_is_not_the_callers_mistake(monkeypatch) -> None:
+    """Its real columns lie where the solver left them, between two multiples of a right step."""
+
+    def too_late(program, costs, budget):
+        budget.cancel()
+
+    monkeypatch.setattr("placeopt.exact.oracles.least_vertex", too_late)
+    front = placeopt.enumerate(with_goals(lambda m: m.x[0] - 0.3 * m.z), steps={"g0": 1})
+    assert not front.points and front.runs[0].parameters["status"] != "complete"
