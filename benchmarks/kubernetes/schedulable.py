@@ -1,6 +1,6 @@
-"""Does kube-scheduler run what placeopt plans? 40 clusters with all rules; writes schedulable.md.
+"""Does kube-scheduler run what placeopt plans? 200 clusters with all rules; writes schedulable.md.
 
-    python benchmarks/kubernetes/schedulable.py [--clusters 40]
+    python benchmarks/kubernetes/schedulable.py [--clusters 200]
 
 The clusters and the checker are those of the tests (tests/support): the checker is written from
 the documentation of kube-scheduler and shares nothing with the package.
@@ -21,11 +21,13 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests" / "support")]
 import stamps  # noqa: E402
 from machine import facts, table  # noqa: E402
-from made_clusters import kinds_of_rules, made_cluster, prices  # noqa: E402
-from scheduler_filters import Replay  # noqa: E402
+from made_clusters import kinds_of_rules, prices  # noqa: E402
+from scheduler_filters import Replay, is_ending  # noqa: E402
+from wild_clusters import candidates, wild_cluster, with_bought  # noqa: E402
 
 import placeopt  # noqa: E402
 from placeopt.core.documents import validate  # noqa: E402
+from placeopt.kubernetes.export import export  # noqa: E402
 from placeopt.kubernetes.export.steps_document import StepsDocument, document  # noqa: E402
 from placeopt.kubernetes.importing import import_files  # noqa: E402
 from placeopt.kubernetes.manifests import load  # noqa: E402
@@ -34,13 +36,16 @@ from placeopt.kubernetes.units import MovingRules  # noqa: E402
 from placeopt.kubernetes.verify import verify  # noqa: E402
 
 #: Nodes of the clusters, smallest first, and changed plans of each cluster.
-SIZES = [round(10 * 30 ** (k / 39)) for k in range(40)]
-MUTATIONS = 25
+SIZES = [round(6 * 10 ** (k / 199)) for k in range(200)]
+MUTATIONS = 10
+#: Columns of which the page has one number for clusters of about one size.
+_SUMMED = 20
 #: Time limit of a plan; what is closed by then counts.
 LIMIT_SECONDS = 15
 COLUMNS = (
-    "cluster",
     "nodes",
+    "clusters",
+    "without a plan",
     "pods",
     "pods with rules",
     "rules",
@@ -63,40 +68,48 @@ def cpu_seconds() -> float:
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
-def measure(seed: int, nodes: int, folder: Path) -> tuple[list[Any], list[str]]:
-    """Return the row of a cluster, and what was refused."""
-    objects = made_cluster(seed, nodes)
+def measure(seed: int, nodes: int, folder: Path) -> tuple[list[float], list[str]]:
+    """Return the numbers of a cluster, and what was refused."""
+    objects = wild_cluster(seed, nodes)
     path = folder / f"{seed}.json"
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     (folder / "prices.csv").write_text(prices())
+    (folder / "buy.csv").write_text(candidates(["a", "b"]))
     begin = cpu_seconds()
     made = import_files(
         [path],
         "rolling-update",
-        ImportOptions(name=f"c{seed}", rules=MovingRules()),
+        ImportOptions(
+            name=f"c{seed}", rules=MovingRules(), leave_out=True, missing_prices="default=1"
+        ),
         prices=[folder / "prices.csv"],
+        candidates=folder / "buy.csv" if seed % 3 == 0 else None,
     )
     limit = placeopt.Budget(seconds=LIMIT_SECONDS)
     front = placeopt.solve(made.problem, "repack", budget=limit, seed=seed, restarts=1)
     seconds = cpu_seconds() - begin
-    plans = [document(made.problem, point.plan, made.origin) for point in front.points]
-    replays = [Replay(objects, steps) for steps in plans]
-    refused = [f"cluster {seed}: {text}" for r in replays for text in r.refused]
+    plans = []
+    for point in front.points:
+        assert export(made.problem, point.plan, made.origin)
+        plans.append(document(made.problem, point.plan, made.origin))
     cluster = load([path])
-    refused += [
-        f"cluster {seed}, verify: {r.text}"
-        for steps in plans
-        for r in verify(validate(StepsDocument, steps), cluster)
-    ]
-    count, wrong, differs = mutated(objects, plans, cluster, list(made.origin.nodes), seed)
-    values = [p.values[0] for p in front.points]
-    rules = len(made.document.get("rules", ()))
+    refused, states = [], 0
+    for steps in plans:
+        there = with_bought(objects, steps)
+        for ending in (True, False) if any(map(is_ending, objects)) else (True,):
+            replay = Replay(there, steps, ending=ending)
+            states += replay.states
+            refused += [f"cluster {seed}: {text}" for text in replay.refused]
+        told = verify(validate(StepsDocument, steps), cluster)
+        refused += [f"cluster {seed}, verify: {r.text}" for r in told]
+    changed = (
+        mutated(objects, plans, cluster, list(made.origin.nodes), seed) if plans else (0, 0, 0)
+    )
+    values = [p.values[0] for p in front.points] or [made.problem.initial_cost]
     pods = [o for o in objects if o["kind"] == "Pod"]
-    moves = sum(len(r.steps) for r in replays)
-    states = sum(r.states for r in replays)
-    row = [seed, nodes, len(pods), kinds_of_rules(objects), rules, len(plans), moves, states]
-    row += [len(refused), f"{made.problem.initial_cost:.2f}", f"{min(values):.2f}"]
-    return [*row, count, wrong, differs, f"{seconds:.1f}"], refused
+    row = [1, not plans, len(pods), kinds_of_rules(objects), len(made.document.get("rules", ()))]
+    row += [len(plans), sum(len(steps["steps"]) for steps in plans), states, len(refused)]
+    return [*row, made.problem.initial_cost, min(values), *changed, seconds], refused
 
 
 def mutated(
@@ -105,20 +118,24 @@ def mutated(
     """Return (changed plans, those the checker refuses, those where `verify` says otherwise).
 
     A changed plan has one step, of the longest plan, that goes to another node; the steps before it
-    are as they were, and those after it are left out.
+    are as they were, and those after it are left out. Pods that are ending are there.
     """
     chance, steps = random.Random(seed), max(plans, key=lambda p: len(p["steps"]))
-    refused = differs = 0
-    for _ in range(MUTATIONS):
-        k = chance.randrange(len(steps["steps"]))
+    moves = [k for k, s in enumerate(steps["steps"]) if s["to"] is not None and "pod" in s]
+    there = with_bought(objects, steps)
+    known = [n for n in nodes if not n.startswith("buy-")]
+    count = refused = differs = 0
+    for _ in range(MUTATIONS if moves else 0):
+        k = chance.choice(moves)
         changed = json.loads(json.dumps(steps)) | {"steps": steps["steps"][: k + 1]}
         changed["steps"] = json.loads(json.dumps(changed["steps"]))
-        changed["steps"][k] |= {"to": chance.choice(nodes), "empties_node": False}
-        said = any(f"step {k + 1}," in text for text in Replay(objects, changed).refused)
+        changed["steps"][k] |= {"to": chance.choice(known), "empties_node": False}
+        said = any(f"step {k + 1}," in text for text in Replay(there, changed).refused)
         other = any(r.step == k + 1 for r in verify(validate(StepsDocument, changed), cluster))
+        count += 1
         refused += said
         differs += said != other
-    return MUTATIONS, refused, differs
+    return count, refused, differs
 
 
 def main() -> None:
@@ -126,47 +143,61 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--clusters", type=int, default=len(SIZES))
     asked = parser.parse_args()
-    rows, refused = [], list[str]()
+    rows, refused = list[tuple[int, list[float]]](), list[str]()
     with tempfile.TemporaryDirectory() as name:
         measure(0, SIZES[0], Path(name))  # compiles what is not compiled yet
         for seed, nodes in enumerate(SIZES[:: len(SIZES) // asked.clusters][: asked.clusters]):
-            row, wrong = measure(seed, nodes, Path(name))
-            rows.append(row)
+            numbers, wrong = measure(seed, nodes, Path(name))
+            rows.append((nodes, numbers))
             refused += wrong
-            print(*row, *wrong[:3], flush=True)
+            print(seed, nodes, *(f"{x:g}" for x in numbers), *wrong[:3], flush=True)
     text = page(rows, refused)
     print(text)
     if asked.clusters == len(SIZES):
         stamps.write(HERE / "schedulable.md", text, __file__, vars(asked))
 
 
-def page(rows: list[list[Any]], refused: list[str]) -> str:
+def page(rows: list[tuple[int, list[float]]], refused: list[str]) -> str:
     """Return the page as markdown."""
-    total = {name: sum(row[k] for row in rows) for k, name in enumerate(COLUMNS[:9]) if k > 1}
-    changed, wrong, differs = (sum(row[k] for row in rows) for k in (11, 12, 13))
+    listed = []
+    for k in range(0, len(rows), _SUMMED):
+        part = rows[k : k + _SUMMED]
+        sums = [sum(column) for column in zip(*(numbers for _, numbers in part), strict=True)]
+        shown = [f"{x:.2f}" if k in (9, 10) else f"{x:,.0f}" for k, x in enumerate(sums)]
+        listed.append([f"{part[0][0]} to {part[-1][0]}", *shown])
+    sums = [sum(column) for column in zip(*(numbers for _, numbers in rows), strict=True)]
+    total = dict(zip(COLUMNS[1:], sums, strict=True))
     lines = [
         f"# Plans that kube-scheduler accepts: {len(rows)} clusters with all kinds of rules",
         "",
         facts("placeopt", "numpy", "numba"),
         "",
-        f"**{len(refused)} refusals** in {total['states checked']:,} states of {total['plans']:,} "
-        f"exported plans with {total['moves']:,} steps.",
+        f"**{len(refused)} refusals** in {total['states checked']:,.0f} states of "
+        f"{total['plans']:,.0f} exported plans with {total['moves']:,.0f} steps: all points of all "
+        "fronts.",
         "",
-        "The clusters are made by `tests/support/made_clusters.py`: required and preferred spread, "
-        "anti-affinity and affinity per node and zone, in one namespace and between two, node "
-        "selectors, taints, GPUs, ephemeral storage, pods per node, volumes of one zone, init "
-        "containers, host ports, DaemonSets, StatefulSets, a cordoned node, a pod that waits. "
+        "The clusters are made by `tests/support/wild_clusters.py`: required and preferred spread "
+        "with all policies, anti-affinity and affinity with one and several terms per node and "
+        "zone, in one namespace and between two, node selectors, taints, GPUs, ephemeral storage, "
+        "pods per node, volumes of one zone, of a driver with a limit, and not made yet, init "
+        "containers, host ports by protocol and address, DaemonSets that others count or keep away "
+        "from, static pods, runtime classes, scheduling gates, rollouts, resizes in place, quotas, "
+        "budgets, nodes that are cordoned or not ready, pods that are ending or have ended, pods "
+        "that wait, workloads without pods; every third with machines to buy. "
         "`tests/support/scheduler_filters.py` filled them, and checks the plans: every copy where "
-        "it starts, beside all that runs then; at the end every moved pod again and the room of "
-        "every node; that what must stay was not touched, and that no replica is lost. It is "
-        "written from kube-scheduler's documentation and shares nothing with the package. Plans "
-        f"are those of `repack` with one descent and a limit of {LIMIT_SECONDS} s.",
+        "it starts, beside all that runs then, once with the pods that are ending there and once "
+        "with them gone; whether its quota lets it be made; at the end every moved pod again and "
+        "the room of every node; that what must stay was not touched, and that no replica is lost. "
+        "It is written from kube-scheduler's documentation and shares nothing with the package. "
+        f"Plans are those of `repack` with one descent and a limit of {LIMIT_SECONDS} s. Of "
+        f"{total['without a plan']:,.0f} clusters no plan was found that starts all that waits.",
         "",
-        f"That it can refuse: {changed:,} plans were changed in one step, which goes to a random "
-        f"node. The checker refuses {wrong:,} of them; `placeopt verify`, which shares nothing "
-        f"with the checker, says otherwise in {differs}.",
+        f"That it can refuse: {total['changed plans']:,.0f} plans were changed in one step, which "
+        f"goes to a random node. The checker refuses {total['of them refused']:,.0f} of them; "
+        "`placeopt verify`, which asks the rules by which instances are made, says otherwise in "
+        f"{total['`verify` says otherwise']:,.0f}.",
         "",
-        *table(COLUMNS, rows),
+        *table(COLUMNS, listed),
     ]
     if refused:
         lines += ["", "Refused:", "", *(f"* {text}" for text in refused[:40])]

@@ -20,6 +20,7 @@ from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
+from placeopt.kubernetes.kin import with_kin
 from placeopt.kubernetes.latency import Latencies, latencies
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
@@ -29,6 +30,7 @@ from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.parts import ImportedInstance
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
+from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import STDIN, View
 from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.sites import Site, read_nodes, site
@@ -210,7 +212,8 @@ def objects_stage(
     """Return the objects of the documents, and the nodes of tables; and what is to be noted."""
     with recorded() as notes:
         objects = manifests.objects_of(documents, options.rules.namespaces)
-        for path, node in read.nodes:
+        paths, nodes = [path for path, _ in read.nodes], [node for _, node in read.nodes]
+        for path, node in zip(paths, with_kin(objects, nodes), strict=True):
             with tolerated():
                 _add_node(objects, path, node)
         if not objects.pods and not objects.workloads:
@@ -274,12 +277,12 @@ def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> l
     found = units(objects, options.rules)
     with tolerated():
         require_pins(found, options.rules)
+    with tolerated():
+        found = scale(found, options.replicas, Quotas(objects))
     if target not in _ANEW or (target == "edge-cloud" and objects.pods):
         found = held(objects, found, options.rules)
     elif options.rules.namespaces:
         found = [u for u in found if u.namespace in options.rules.namespaces]
-    with tolerated():
-        found = scale(found, options.replicas)
     if all(unit.bound for unit in found):
         check_faults()
         remedy = "see the namespaces and the state of the pods"

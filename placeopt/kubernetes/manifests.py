@@ -20,6 +20,7 @@ from placeopt.kubernetes.dumps import exported, with_folders
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.notes import note, note_file
 from placeopt.kubernetes.objects import (
+    ContainerSpec,
     KubernetesNode,
     KubernetesService,
     ObjectMeta,
@@ -120,8 +121,23 @@ class ClusterObjects:
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(
         default_factory=dict
     )  # a ReplicaSet's or Job's own controller
+    _templates: dict[tuple[str, str], dict[str, ContainerSpec]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     documents: list[View] = field(default_factory=list)
+
+    def template_of(self, pod: Pod) -> dict[str, ContainerSpec]:
+        """Return the containers of the template that copies of a pod are made of, by name.
+
+        None where the files do not have its ReplicaSet.
+        """
+        kind, name = pod.meta.owner or ("", "")
+        key = pod.meta.namespace, name
+        if kind != "ReplicaSet" or key not in self.sets:
+            return {}
+        if key not in self._templates:
+            spec = objects.pod_spec(self.sets[key]["spec"]["template"]["spec"])
+            self._templates[key] = {c.name: c for c in spec.lasting}
+        return self._templates[key]
 
     def owner(self, pod: Pod) -> tuple[str, str]:
         """Return (kind, name) of the workload at the top of a pod's chain of controllers.
@@ -200,7 +216,8 @@ def objects_of(
         note_file(file, kinds)
     for pod in cluster.pods:
         with tolerated():
-            pod.spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
+            spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
+            pod.spec = objects.held(spec, pod.meta.view["status"])
     for workload in cluster.workloads.values():
         with tolerated():
             label = workload.meta.label

@@ -48,7 +48,9 @@ class HostPort(NamedTuple):
 class ContainerSpec:
     """A container: requests and limits, the environment that is given as text, host ports.
 
-    `further` are its other resources: ephemeral storage and huge pages in MiB, others in units.
+    `held` is what a running one was given, where its status says so: of a resize in place the old
+    amount until it is done, or until it is told. `further` are its other resources: ephemeral
+    storage and huge pages in MiB, others in units.
     """
 
     view: View
@@ -59,6 +61,7 @@ class ContainerSpec:
     environment: list[tuple[str, str]]
     host_ports: tuple[HostPort, ...]
     further: dict[str, int]
+    held: Amounts = (None, None)
 
 
 @dataclass(slots=True)
@@ -379,14 +382,11 @@ def pod(view: View, about: ObjectMeta) -> Pod:
     spec = view["spec"]
     if BOUND in about.annotations:
         spec = _unbound(spec)
-    return Pod(about, _held(pod_spec(spec), view["status"]), phase, leaving, _ready(view["status"]))
+    return Pod(about, pod_spec(spec), phase, leaving, _ready(view["status"]))
 
 
-def _held(spec: PodSpec, status: View) -> PodSpec:
-    """Return a spec whose containers ask for what they hold, where that is more.
-
-    A resize in place is asked for before it is done, and done before it is told.
-    """
+def held(spec: PodSpec, status: View) -> PodSpec:
+    """Return a spec whose containers hold what their status says that they were given."""
     held: dict[str, list[View]] = {}
     for key in ("containerStatuses", "initContainerStatuses"):
         for told in status[key].items():
@@ -396,9 +396,9 @@ def _held(spec: PodSpec, status: View) -> PodSpec:
         for view in held.get(c.name, ()):
             cpu, memory = (
                 old if new is None else max(new, old or 0)
-                for old, new in zip(c.requests, amounts(view), strict=True)
+                for old, new in zip(c.held, amounts(view), strict=True)
             )
-            c.requests = cpu, memory
+            c.held = cpu, memory
     return spec
 
 

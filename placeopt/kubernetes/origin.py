@@ -59,6 +59,8 @@ class OriginContainer(Record):
     new_cpu_millicores: int | None = None
     """What it shall ask for. Absent or null: as now."""
     new_memory_bytes: int | None = None
+    resized: bool = False
+    """Whether it asks for another amount than its template: copies ask for that of now."""
     sidecar: bool = False
     """Whether it is an init container that runs beside the others."""
 

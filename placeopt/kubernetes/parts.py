@@ -87,6 +87,7 @@ def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
             cpu_millicores=c.requests[0],
             memory_bytes=c.requests[1],
             sidecar=c.sidecar,
+            resized=c.name in unit.resized,
         )
         for c in (*unit.spec.containers, *(i for i in unit.spec.inits if i.sidecar))
     )

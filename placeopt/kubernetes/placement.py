@@ -58,7 +58,8 @@ def place(cluster: ReadCluster, options: ImportOptions) -> ReadCluster:
 def leave_out_unplaceable(cluster: ReadCluster, options: ImportOptions) -> ReadCluster:
     """Return a cluster without the waiting replicas that no node could run.
 
-    That is even beside what stays alone.
+    That is even beside what stays alone. With ``--unplaceable leave-out`` those are left out, too,
+    that find no place beside what stays and the other ones that wait, the largest first.
 
     Raises
     ------
@@ -66,40 +67,57 @@ def leave_out_unplaceable(cluster: ReadCluster, options: ImportOptions) -> ReadC
         There are some, and ``--unplaceable leave-out`` is not given.
     """
     here = cluster.site.units
-    if all(unit.node is not None for unit in here):
+    waiting = [u for u in here if u.node is None]
+    if not waiting:
         return cluster
     arrays, number = _arrays(cluster, options)
-    waiting = (u for u in here if u.node is None)
-    without = [u for u in waiting if not _may_run(arrays, number[u.namespace, u.name])]
+    numbers = {id(u): number[u.namespace, u.name] for u in waiting}
+    places = _Places(arrays)
+    without = [u for u in waiting if not places.of(numbers[id(u)]).any()]
     _require_placed(options, without, _Free(arrays), number)
     gone = {id(unit) for unit in without}
+    if options.leave_out:
+        left = [u for u in waiting if id(u) not in gone]
+        for unit in sorted(left, key=lambda u: -u.size.cpu):
+            if not places.take(numbers[id(unit)]):
+                text = "replicas that find no place beside what stays and others that wait"
+                note("left-out", text, unit.label)
+                gone.add(id(unit))
     return cluster.with_replicas(tuple(u for u in here if id(u) not in gone))
 
 
-def _may_run(a: UpdateArrays, m: int) -> bool:
-    """Return whether some node has room for microservice m, and nothing that stays keeps it away.
+class _Places:
+    """Where replicas could start if only what stays ran: more copies end nothing that keeps away.
 
-    More copies never end what keeps it away; company, and where others are, may change.
+    Company, and where others are, may change on the way; so neither is asked for.
     """
-    hosts = a.may_host(m)
-    first, last = a.rules.check_first[m : m + 2]
-    for kind, c, bound, _ in a.rules.checks[first:last].tolist():
-        domain = a.rules.domain[c]
-        if kind != APART:
-            continue
-        count = _staying(a, c)
-        hosts &= (domain < 0) | (count[np.maximum(domain, 0)] <= bound)
-    return bool(hosts.any())
 
+    def __init__(self, arrays: UpdateArrays):
+        self.a = a = arrays
+        self.free = a.capacity - a.load_of(a.stuck, a.new)
+        self.counts = rules.counted(a.packed_rules, np.where(a.stuck, a.home, -1))
 
-def _staying(a: UpdateArrays, c: int) -> np.ndarray:
-    """Return how many copies that never move counter c counts in each domain."""
-    count: np.ndarray = a.rules.base[a.rules.first[c] : a.rules.first[c + 1]].copy()
-    owner = np.repeat(np.arange(len(a.home)), np.diff(a.rules.add_first))
-    mine = owner[(a.rules.add == c) & a.stuck[owner]]
-    domain = a.rules.domain[c][a.home[mine]]
-    np.add.at(count, domain[domain >= 0], 1)
-    return count
+    def of(self, m: int) -> np.ndarray:
+        """Return on which nodes microservice m has room, and nothing keeps it away, bool (N,)."""
+        a = self.a
+        hosts: np.ndarray = a.may_host(m) & ((self.free >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
+        first, last = a.rules.check_first[m : m + 2]
+        for kind, c, bound, _ in a.rules.checks[first:last].tolist():
+            if kind == APART:
+                domain, begin = a.rules.domain[c], a.rules.first[c]
+                hosts &= (domain < 0) | (self.counts[begin + np.maximum(domain, 0)] <= bound)
+        return hosts
+
+    def take(self, m: int) -> bool:
+        """Let microservice m start where least is left; return whether there is a place."""
+        choice = np.flatnonzero(self.of(m))
+        if len(choice) == 0:
+            return False
+        scale = np.maximum(self.a.capacity[choice, :2], 1)
+        n = int(choice[(self.free[choice, :2] / scale).sum(axis=1).argmin()])
+        self.free[n] -= self.a.new[m]
+        rules.tally(self.a.packed_rules, self.counts, m, n, 1)
+        return True
 
 
 def _arrays(

@@ -11,6 +11,7 @@ from placeopt.kubernetes.objects import (
     ObjectMeta,
     Pod,
     PodSpec,
+    amounts,
     further,
     quantity,
 )
@@ -77,6 +78,21 @@ class Quotas:
                 for key, amount in _usage(spec).items():
                     if key in quota.left:
                         quota.left[key] -= sign * amount
+
+
+def why_out_of_range(cluster: ClusterObjects, namespace: str, spec: PodSpec) -> str:
+    """Return why the LimitRanges of a namespace do not let a pod be made, empty if they do."""
+    for limit in cluster.limit_ranges.get(namespace, ()):
+        ends = zip(_MUST_SAY, amounts(limit["min"]), amounts(limit["max"]), strict=True)
+        for r, (what, low, high) in enumerate(ends):
+            for c in spec.lasting:
+                asked = c.requests[r]
+                if asked is not None and (
+                    asked < (low or 0) or (high is not None and asked > high)
+                ):
+                    name = c.name[:63]
+                    return f"a LimitRange of {namespace} forbids the {what} request of {name}"
+    return ""
 
 
 def _amounts(view: View) -> dict[str, int]:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.units import MAX_REPLICAS, Unit, grouped
 
 #: The kind of workload whose replicas steps can add and remove one by one.
@@ -41,7 +42,7 @@ def parse(texts: Iterable[str]) -> dict[Key, int]:
     return found
 
 
-def scale(found: list[Unit], wanted: Mapping[Key, int]) -> list[Unit]:
+def scale(found: list[Unit], wanted: Mapping[Key, int], quotas: Quotas) -> list[Unit]:
     """Return replicas with those that are to be added; those that are to be removed say so.
 
     Removed are those of the node that hosts most of the workload, one after another.
@@ -50,7 +51,7 @@ def scale(found: list[Unit], wanted: Mapping[Key, int]) -> list[Unit]:
     ------
     UsageError
         A workload is not among the running Deployments, or not all of its pods are ready: its
-        ReplicaSet would end such a one first.
+        ReplicaSet would end such a one first; or a quota has no room for them.
     """
     running = {
         owner[::2]: mine
@@ -67,7 +68,12 @@ def scale(found: list[Unit], wanted: Mapping[Key, int]) -> list[Unit]:
         mine = running[key]
         if not all(unit.node and unit.ready for unit in mine):
             raise UsageError(f"--replicas {label}: not all of its pods are ready; wait for them")
-        added += _more(mine, count - len(mine))
+        more = _more(mine, count - len(mine))
+        for unit in more:
+            if why := quotas.why_no_copy(unit.namespace, unit.spec):
+                raise UsageError(f"--replicas {label}: {why}")
+            quotas.take(unit.namespace, unit.spec)
+        added += more
         removed |= {id(unit) for unit in _last(mine, len(mine) - count)}
         note("assumption", "workloads that shall have as many replicas as --replicas", label)
     kept = (replace(u, removed=True, stays="") if id(u) in removed else u for u in found)

@@ -16,9 +16,10 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.parts import calls, flows, has_prices, item
 from placeopt.kubernetes.quantities import mebibytes
+from placeopt.kubernetes.quotas import Quotas, why_out_of_range
 from placeopt.kubernetes.rules import PodRules, pod_rules
 from placeopt.kubernetes.sites import Site
-from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.sizes import PodSize, resized
 from placeopt.kubernetes.units import Unit, default_requests
 
 
@@ -218,11 +219,12 @@ def _applications(
         )
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
+    quotas = Quotas(cluster.objects)
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
         services = []
         for k, unit in mine:
-            new = None if unit.removed else _new_size(cluster, options, unit)
+            new = None if unit.removed else _new_size(cluster, options, unit, quotas)
             services.append(_microservice(k, unit, fixed, rules, counted, new))
             items[key(unit.name, name)] = _item(unit, new)
         found: Document = {"name": name, "microservices": services}
@@ -269,8 +271,13 @@ def _as_asked(size: PodSize) -> tuple[int, int]:
     return size.cpu, mebibytes(size.memory)
 
 
-def _new_size(cluster: ReadCluster, options: ImportOptions, unit: Unit) -> NewSize | None:
-    """Return what a replica shall ask for; None where it keeps its requests."""
+def _new_size(
+    cluster: ReadCluster, options: ImportOptions, unit: Unit, quotas: Quotas
+) -> NewSize | None:
+    """Return what a replica shall ask for; None where it keeps its requests.
+
+    `quotas` count what grows and shrinks.
+    """
     policy = options.rules.policy.after(default_requests(cluster.objects, unit.namespace))
     new = options.new_requests.of(unit, policy)
     if new is None:
@@ -279,6 +286,15 @@ def _new_size(cluster: ReadCluster, options: ImportOptions, unit: Unit) -> NewSi
         text = "new requests of pods that stay where they are: they keep their size"
         note("not-expressed", text, unit.label)
         return None
+    spec = resized(unit.spec, new.containers)
+    why = quotas.why_no_copy(unit.namespace, spec)
+    why = why or why_out_of_range(cluster.objects, unit.namespace, spec)
+    if why:
+        text = f"new requests that are forbidden, so that pods keep theirs: {why}"
+        note("not-expressed", text, unit.label)
+        return None
+    quotas.take(unit.namespace, spec)
+    quotas.take(unit.namespace, unit.spec, -1)
     if _as_asked(new.pod) == _as_asked(unit.size):
         text = "new requests that add up to those of now: pods that move get them, others may stay"
         note("assumption", text, unit.label)

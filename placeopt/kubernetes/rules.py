@@ -24,8 +24,9 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.sites import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.units import Unit, grouped
+from placeopt.kubernetes.volumes import SHARED, claims_of
 
-HOSTNAME = "kubernetes.io/hostname"
+HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 _HARD, _SOFT = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
@@ -76,11 +77,20 @@ def pod_rules(cluster: ReadCluster, options: ImportOptions) -> PodRules:
 
 
 class _Chosen(NamedTuple):
-    """What a term counts: replicas of the instance; by node, what no plan touches and what ends."""
+    """What a term counts: replicas of the instance; by node, what no plan touches.
+
+    Of the latter apart what is ending, and what comes with nodes that could be bought.
+    """
 
     members: list[int]
     residents: Counter[str]
     ending: Counter[str]
+    coming: Counter[str]
+
+    @property
+    def keeping_away(self) -> Counter[str]:
+        """What is there for sure, or may be there."""
+        return self.residents + self.ending + self.coming
 
 
 class _Reader:
@@ -91,6 +101,8 @@ class _Reader:
         self.by_space = grouped(cluster.units, lambda unit: unit.namespace)
         self.place = {id(unit): k for k, unit in enumerate(self.site.units)}
         self.every = {**self.site.nodes, **self.site.closed}
+        listed = cluster.objects.candidates
+        self.absent = listed if len(listed) < len(cluster.objects.nodes) else set[str]()
         self.where: dict[int, list[str]] = {}
         for unit, name in self.site.residents:
             self.where.setdefault(id(unit), []).append(name)
@@ -109,6 +121,7 @@ class _Reader:
                 self._rules_of(mine)
         self._residents_keep_away()
         self._host_ports()
+        self._volumes_to_come()
         with tolerated():
             self._note_silent()
         self._wishes()
@@ -134,7 +147,7 @@ class _Reader:
 
     def _wishes(self) -> None:
         """Add what the import was asked for: spread workloads, and a largest share on one node."""
-        options, zone = self.options, "topology.kubernetes.io/zone"
+        options, zone = self.options, _ZONE
         for mine in grouped(self.site.units, lambda unit: unit.owner).values():
             if len(mine) < 2 or all(map(self._stays, mine)):
                 continue
@@ -281,12 +294,14 @@ class _Reader:
         """Return the group that all of some terms select, None where the files have no such pod.
 
         Pods that are ending keep others away until they are gone; no spread counts them, and they
-        are no company to rely on.
+        are no company to rely on. Nor is what comes with nodes that may be bought or not.
         """
         name, chosen = self._selected(unit, terms)
         if kind == "together" and chosen.ending and len(chosen.members) < 2:
             self._hold(mine, "pods with required affinity to pods that are ending")
-        residents = chosen.residents + chosen.ending if kind == "apart" else chosen.residents
+        if kind == "spread" and chosen.coming:
+            self._hold(mine, "pods spread beside what comes with nodes that may be bought")
+        residents = chosen.keeping_away if kind == "apart" else chosen.residents
         if not chosen.members and not residents:
             return None
         return self._group(name, chosen.members, residents)
@@ -309,13 +324,15 @@ class _Reader:
 
     def _chosen(self, units: Iterable[Unit]) -> _Chosen:
         """Return some units as a term counts them."""
-        members, residents, ending = [], Counter[str](), Counter[str]()
+        members = []
+        residents, ending, coming = Counter[str](), Counter[str](), Counter[str]()
         for unit in units:
             if id(unit) in self.place:
                 members.append(self.place[id(unit)])
-            else:
-                (ending if unit.ending else residents).update(self.where.get(id(unit), ()))
-        return _Chosen(sorted(members), residents, ending)
+            for name in self.where.get(id(unit), ()):
+                bought = name in self.absent
+                (coming if bought else ending if unit.ending else residents)[name] += 1
+        return _Chosen(sorted(members), residents, ending, coming)
 
     def _residents_keep_away(self) -> None:
         """Add the required anti-affinity of what no plan touches: it keeps others away."""
@@ -333,7 +350,7 @@ class _Reader:
             return
         toward, chosen = self._toward(mine[0], [term], mine, "apart"), self._chosen(mine)
         name = f"{mine[0].namespace}/{mine[0].workload} (comes with nodes)"
-        who = self._group(name, [], chosen.residents + chosen.ending)
+        who = self._group(name, [], chosen.keeping_away)
         key = term["topologyKey"].text()
         self.found.keys |= {key} - _PER.keys()
         rule = {"kind": "apart", "group": who, "per": _PER.get(key, key), "toward": toward}
@@ -351,7 +368,7 @@ class _Reader:
         groups = {}
         for port in listed:
             chosen = self._chosen(holders[port])
-            groups[port] = self._group(port.label, chosen.members, chosen.residents + chosen.ending)
+            groups[port] = self._group(port.label, chosen.members, chosen.keeping_away)
         for k, port in enumerate(listed):
             for other in listed[k:]:
                 if port.meets(other):
@@ -361,6 +378,25 @@ class _Reader:
                     self.found.rules.append(rule)
                     for unit in holders[port]:
                         note("kept", "ports of their node (hostPort)", unit.label)
+
+    def _volumes_to_come(self) -> None:
+        """Keep together what waits for one volume that is not made yet: it is made at one place."""
+        sharers: dict[tuple[str, str], list[Unit]] = {}
+        shared = dict[tuple[str, str], bool]()
+        for unit in (u for u in self.site.units if u.node is None):
+            for name, spec in claims_of(self.objects, unit.namespace, unit.name, unit.spec):
+                if spec is not None and not spec["volumeName"]:
+                    key = unit.namespace, name
+                    sharers.setdefault(key, []).append(unit)
+                    shared[key] = any(mode.text() in SHARED for mode in spec["accessModes"].items())
+        for key, mine in sharers.items():
+            if len(mine) > 1:
+                zoned = shared[key] and all(node.zone for node in self.every.values())
+                chosen = self._chosen(mine)
+                who = self._group(f"{key[0]}/{key[1]} (volume)", chosen.members)
+                self.found.keys |= {_ZONE} if zoned else set()
+                rule = {"kind": "together", "group": who, "per": _ZONE if zoned else "node"}
+                self.found.rules.append(rule)
 
     def _may_start(self, unit: Unit) -> bool:
         return id(unit) in self.place and not self._stays(unit) and not unit.removed

@@ -84,7 +84,7 @@ def _step(text: str) -> tuple[str, Amounts] | None:
 
 
 def effective(spec: PodSpec, policy: MissingRequests, label: str) -> PodSize:
-    """Return the effective request of a pod.
+    """Return the effective request of a pod; of a resize in place the larger amount.
 
     Raises
     ------
@@ -104,11 +104,11 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, label: str) -> in
     own, overhead = spec.own_requests[r], spec.overhead[r] or 0
     if own is not None:
         return own + overhead
-    running = sum(_request(c, r, policy, label) for c in spec.containers)
+    running = sum(_held(c, r, policy, label) for c in spec.containers)
     started = maximum = 0
     for init in spec.inits:
         if init.sidecar:
-            started += _request(init, r, policy, label)
+            started += _held(init, r, policy, label)
             maximum = max(maximum, started)
         else:
             maximum = max(maximum, started + _init_request(init, r, policy, label))
@@ -116,7 +116,7 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, label: str) -> in
 
 
 def resized(spec: PodSpec, new: Mapping[str, Amounts]) -> PodSpec:
-    """Return the spec of a pod with new requests of some containers, by name.
+    """Return the spec of a new copy of a pod, with new requests of some containers, by name.
 
     A resource that is None stays as it is, and so do init containers that end before the pod
     serves.
@@ -127,7 +127,7 @@ def resized(spec: PodSpec, new: Mapping[str, Amounts]) -> PodSpec:
             now if wanted is None else wanted
             for now, wanted in zip(c.requests, new.get(c.name, (None, None)), strict=True)
         )
-        return replace(c, requests=(cpu, memory))
+        return replace(c, requests=(cpu, memory), held=(None, None))
 
     inits = [asked(c) if c.sidecar else c for c in spec.inits]
     return replace(spec, containers=[asked(c) for c in spec.containers], inits=inits)
@@ -150,6 +150,11 @@ def _init_request(init: ContainerSpec, r: int, policy: MissingRequests, label: s
         )
         return 0
     return asked
+
+
+def _held(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
+    """Return the larger of what a container asks for and what it was given."""
+    return max(_request(c, r, policy, label), c.held[r] or 0)
 
 
 def _request(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:

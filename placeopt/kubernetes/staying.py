@@ -17,7 +17,7 @@ from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.units import MovingRules, Unit, article
 from placeopt.kubernetes.unsaid import name_preferences
-from placeopt.kubernetes.volumes import SINGLE
+from placeopt.kubernetes.volumes import SHARED, SINGLE
 
 _SAFE, _LOCAL = (
     "cluster-autoscaler.kubernetes.io/safe-to-evict",
@@ -35,7 +35,6 @@ _STAYING = {
     "StatefulSet": "pods of a StatefulSet: a new copy cannot start before the old one ends",
     **dict.fromkeys(("Job", "CronJob"), "pods of a Job: their work would be lost"),
 }
-_SHARED = {"ReadWriteMany", "ReadOnlyMany"}
 
 
 def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> list[Unit]:
@@ -43,6 +42,8 @@ def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> 
     why: dict[int, str] = {}  # by the place among them; the first reason counts
     rolling = under_way(cluster) if rules.adopts else set()
     for k, unit in enumerate(found):
+        if unit.removed:
+            continue
         if not unit.bound and (unit.node is not None or not cluster.pods):
             with tolerated():
                 if text := _why(unit, cluster, rules):
@@ -108,6 +109,8 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
         return "pods of a Deployment that recreates: two copies must not run side by side"
     if unit.spec.view["resourceClaims"]:
         return "pods with resource claims (dynamic resource allocation)"
+    if rules.adopts and unit.over_limits:
+        return "pods that ask for more than the limits of their template: no copy could"
     if rules.adopts and unit.kind not in _ADOPTING:
         return f"pods of {article(unit.kind)}, which steps cannot move pod by pod"
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)
@@ -139,7 +142,7 @@ def _is_shared(cluster: ClusterObjects, namespace: str, claim: str) -> bool:
     """Return whether several nodes may have the volume of a claim at a time."""
     spec = cluster.claims.get((namespace, claim))
     modes = () if spec is None else spec["accessModes"].items()
-    return any(mode.text() in _SHARED for mode in modes)
+    return any(mode.text() in SHARED for mode in modes)
 
 
 def _in_memory(unit: Unit, name: str) -> bool:
@@ -173,7 +176,8 @@ def _hold_unready(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int,
     }
     waiting |= {u.owner for u in found if not u.bound and u.pod is not None and not u.ready}
     for k, unit in enumerate(found):
-        if unit.owner in waiting and unit.node is not None and not unit.bound:
+        free = unit.node is not None and not unit.bound and not unit.removed
+        if unit.owner in waiting and free:
             why.setdefault(k, "pods of workloads with a pod that is not ready")
 
 
@@ -186,7 +190,7 @@ def _hold_without_quota(
         if unit.pod is None and unit.node is None:
             quotas.take(unit.namespace, unit.spec)
     for k, unit in enumerate(found if cluster.quotas else ()):
-        if unit.node is not None and not unit.bound and k not in why:
+        if unit.node is not None and not (unit.bound or unit.removed) and k not in why:
             text = quotas.why_no_copy(unit.namespace, unit.spec)
             if text:
                 why[k] = text

@@ -26,7 +26,13 @@ from placeopt.kubernetes.priorities import is_expendable
 from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
-from placeopt.kubernetes.volumes import Attached, attached_by, claims_of, waits_for_volume
+from placeopt.kubernetes.volumes import (
+    Attached,
+    attached_by,
+    claims_of,
+    is_for_one_pod,
+    waits_for_volume,
+)
 
 T = TypeVar("T")
 
@@ -41,7 +47,9 @@ class Unit:
 
     `node` is None where it does not run yet; `bound` says why it comes with its node, `stays` why
     it must not move, both empty where that is not so; `ending` whether it is being deleted,
-    `removed` whether it has no place afterwards; `attached` are its volumes of drivers with limits.
+    `removed` whether it has no place afterwards; `attached` are its volumes of drivers with limits,
+    `resized` the containers that ask for another amount than their template, `over_limits` whether
+    one asks for more than the limits of its template.
     """
 
     namespace: str
@@ -61,6 +69,8 @@ class Unit:
     removed: bool = False
     ending: bool = False
     attached: frozenset[Attached] = frozenset()
+    resized: frozenset[str] = frozenset()
+    over_limits: bool = False
 
     @property
     def further(self) -> dict[str, int]:
@@ -132,11 +142,12 @@ def units(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
 
 
 def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
-    found, rolling = [], under_way(cluster)
+    found, rolling, taken = [], under_way(cluster), _taken(cluster)
     for pod in cluster.pods:
         kind, name = cluster.owner(pod)
-        waits = not pod.spec.node
-        why = _why_left_out(cluster, pod, rules, (pod.meta.namespace, kind, name) in rolling)
+        waits = not pod.spec.node and not _nominated(pod)
+        rolls = (pod.meta.namespace, kind, name) in rolling
+        why = _why_left_out(cluster, pod, rules, taken, rolls)
         if why:
             note("left-out", why, pod.meta.label)
             continue
@@ -156,11 +167,32 @@ def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
     return found
 
 
-def _why_left_out(cluster: ClusterObjects, pod: Pod, rules: MovingRules, rolls_out: bool) -> str:
+def _taken(cluster: ClusterObjects) -> set[tuple[str, str]]:
+    """Return the claims that pods with a node use."""
+    found = set()
+    for pod in cluster.pods:
+        if pod.spec.node and pod.phase not in ENDED:
+            space = pod.meta.namespace
+            found |= {(space, c.name) for c in claims_of(cluster, space, pod.meta.name, pod.spec)}
+    return found
+
+
+def _nominated(pod: Pod) -> str:
+    """Return the node on which the scheduler makes room for a pod that waits; empty for none."""
+    return pod.meta.view["status"]["nominatedNodeName"].name()
+
+
+def _why_left_out(
+    cluster: ClusterObjects,
+    pod: Pod,
+    rules: MovingRules,
+    taken: set[tuple[str, str]],
+    rolls_out: bool,
+) -> str:
     """Return why a pod is not looked at, empty where it is."""
     if pod.phase in ENDED:
         return "pods that have ended"
-    if pod.spec.node:
+    if pod.spec.node or (rules.adopts and _nominated(pod)):
         return ""
     if pod.leaving:
         return "pods that are being deleted and have no node"
@@ -173,6 +205,8 @@ def _why_left_out(cluster: ClusterObjects, pod: Pod, rules: MovingRules, rolls_o
     if rolls_out:
         return "pods that wait, of a Deployment in the middle of a rollout"
     claims = claims_of(cluster, pod.meta.namespace, pod.meta.name, pod.spec)
+    if any((pod.meta.namespace, c.name) in taken and is_for_one_pod(c) for c in claims):
+        return "pods that wait for a volume that another pod has (ReadWriteOncePod)"
     if any(c.spec is not None and waits_for_volume(cluster, c.spec) for c in claims):
         return "pods that wait for a volume: their claim has to be bound first"
     return ""
@@ -184,14 +218,16 @@ def unit_of(
     """Return a pod as a replica; without a size it has that which the scheduler counts."""
     meta, spec = pod.meta, pod.spec
     kind, name = cluster.owner(pod)
-    node = cluster.nodes.get(spec.node)
+    where = spec.node or (_nominated(pod) if rules.adopts else "")
+    node = cluster.nodes.get(where)
+    resized, over = _resized(cluster, pod)
     return Unit(
         namespace=meta.namespace,
         kind=kind,
         workload=name,
         name=meta.name,
         pod=meta.name,
-        node=spec.node or None,
+        node=where or None,
         labels=meta.labels,
         annotations=meta.annotations,
         spec=spec,
@@ -201,7 +237,26 @@ def unit_of(
         uid=meta.uid,
         ending=pod.leaving,
         attached=attached_by(cluster, meta.namespace, meta.name, spec),
+        resized=resized,
+        over_limits=over,
     )
+
+
+def _resized(cluster: ClusterObjects, pod: Pod) -> tuple[frozenset[str], bool]:
+    """Return the containers that ask for another amount than their template.
+
+    And whether one asks for more than the limit that its template gives to copies.
+    """
+    found, over = set(), False
+    with tolerated():
+        template = cluster.template_of(pod)
+        for c in (c for c in pod.spec.lasting if c.name in template):
+            made = template[c.name]
+            for now, asked, limit in zip(c.requests, made.requests, made.limits, strict=True):
+                if asked is not None and now != asked:
+                    found.add(c.name)
+                    over |= limit is not None and (now or 0) > limit
+    return frozenset(found), over
 
 
 def _why_expendable(cluster: ClusterObjects, spec: PodSpec, rules: MovingRules) -> str:
@@ -217,6 +272,8 @@ def _bound(kind: str, pod: Pod) -> str:
         return "pods of a DaemonSet"
     if kind == "Node" or _MIRROR in pod.meta.annotations:
         return "static pods"
+    if not pod.spec.node and _nominated(pod):
+        return "pods that wait for room that the scheduler makes on their node (nominated)"
     return "pods that are ending: they hold their room until they are gone" if pod.leaving else ""
 
 

@@ -29,6 +29,8 @@ _IN_TREE = {
     "portworxVolume": ("kubernetes.io/portworx-volume", "pxd.portworx.com", "volumeID"),
 }
 _MIGRATED = {plugin: driver for plugin, driver, _ in _IN_TREE.values()}
+#: Ways in which several nodes may have a volume at a time.
+SHARED = frozenset(("ReadWriteMany", "ReadOnlyMany"))
 #: Volumes of a pod itself that one node at a time can attach.
 SINGLE = frozenset((*_IN_TREE, "fc", "iscsi", "rbd", "photonPersistentDisk", "scaleIO", "flocker"))
 _ZONES = (
@@ -78,6 +80,12 @@ def storage_class(cluster: ClusterObjects, claim: View) -> View | None:
         if view["metadata"]["annotations"].mapping().get(_DEFAULT) == "true"
     )
     return next(marked, None)
+
+
+def is_for_one_pod(claim: Claim) -> bool:
+    """Return whether one pod at a time may have the volume of a claim."""
+    modes = () if claim.spec is None else claim.spec["accessModes"].items()
+    return any(mode.text() == "ReadWriteOncePod" for mode in modes)
 
 
 def waits_for_volume(cluster: ClusterObjects, claim: View) -> bool:

@@ -212,7 +212,9 @@ class UpdateReferee:
                     else "was never restarted, which strict semantics ask for"
                 )
                 broken.append(Violation("not-restarted", 1.0, f"{label} {what}"))
-            if n >= 0 and self.drain[n] and not started[m]:
+            if n >= 0 and n == self.arrays.waiting:
+                broken.append(Violation("waiting", 1.0, f"{label} still waits for a node"))
+            elif n >= 0 and self.drain[n] and not started[m]:
                 message = f"{label} is still on node {self._node(n)}, which is to be drained"
                 broken.append(Violation("drain", 1.0, message))
         for text, excess in self.broken_flows(where):

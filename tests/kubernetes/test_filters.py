@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from placeopt import api
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.kubernetes.export import export
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
 
@@ -92,6 +95,7 @@ def agent(
     """Return a DaemonSet and its pods, one on each of some nodes."""
     own = container(cpu="100m", memory="64Mi", **({"ports": [port]} if port else {}))
     made = deployment(name, nodes, [own], kind="DaemonSet", **spec)
+    del made[0]["spec"]["replicas"]
     for thing in made:
         if thing["kind"] == "Pod":
             thing["metadata"]["labels"] = {**thing["metadata"]["labels"], **(labels or {})}
@@ -407,6 +411,86 @@ def test_volumes_that_are_not_made_yet(seed: int, tmp_path: Path) -> None:
         assert seed % 5 == 1 or zone[str(where)] in zones
 
 
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany"])
+def test_a_volume_to_come_keeps_its_pods_together(mode: str, tmp_path: Path) -> None:
+    """It is made in one zone, or at one node; the pods that wait for it go there."""
+    known = {"kind": "StorageClass", "metadata": {"name": "csi"}, "provisioner": DRIVER}
+    known |= {"volumeBindingMode": "WaitForFirstConsumer"}
+    nodes = [node(f"n{k}", zone=f"z{k // 2}") for k in range(4)]
+    objects = [*nodes, known, claim("late", mode), *deployment("web", ["n0"])]
+    objects += deployment("late", [None, None], [container(cpu="2")], **using("late"))
+    done, found = every_point_runs(tmp_path, objects)
+    zone = {n["name"]: n["cluster"] for n in done.document["nodes"]}
+    for steps in found:
+        ends = ends_of(done, steps)
+        late = {str(ends[f"late-7d9f-{k}"]) for k in range(2)}
+        assert len({zone[n] for n in late}) == 1
+        assert mode == "ReadWriteMany" or len(late) == 1
+
+
+def test_a_volume_for_one_pod_is_not_shared(tmp_path: Path) -> None:
+    objects = [node("n1"), node("n2"), claim("one", "ReadWriteOncePod", volumeName="pv")]
+    objects += [volume("pv", accessModes=["ReadWriteOncePod"])]
+    objects += deployment("web", ["n1"], **using("one")) + deployment(
+        "late", [None], **using("one")
+    )
+    done, _ = every_point_runs(tmp_path, objects)
+    assert "late-7d9f-0" in texts(done, "left-out") and "ReadWriteOncePod" in texts(
+        done, "left-out"
+    )
+
+
+def test_room_that_the_scheduler_makes_is_kept(tmp_path: Path) -> None:
+    """A pod that is nominated to a node holds its room there, until it runs."""
+    objects = [node("n1"), node("n2"), *deployment("web", ["n2"], [container(cpu="3")])]
+    late = deployment("late", [None], [container(cpu="3")])
+    late[-1]["status"]["nominatedNodeName"] = "n1"
+    done, found = every_point_runs(tmp_path, [*objects, *late])
+    assert "nominated" in texts(done, "capacity")
+    assert all(steps["steps"] == [] for steps in found)
+
+
+# -- machines to buy -------------------------------------------------------------------------------
+
+
+def buy(folder: Path, row: str) -> Json:
+    columns = "machine_type,cpu,memory,on_demand_usd_per_hour,count"
+    (folder / "buy.csv").write_text(f"{columns}\n{row}\n")
+    return {"candidates": folder / "buy.csv"}
+
+
+def test_agents_come_with_machines_to_buy(tmp_path: Path) -> None:
+    """Also one that runs nowhere yet: its request and its port are taken."""
+    port = {"containerPort": 443, "hostPort": 443}
+    chosen = {"nodeSelector": {"kubernetes.io/os": "linux"}}
+    agents = agent("dns", ["n1"], port=port, **chosen)
+    driver = agent("driver", [], nodeSelector={"node.kubernetes.io/instance-type": "g5.x"})
+    late = deployment("late", [None], [container(ports=[port])])
+    objects = [node("n1", cpu="1"), *agents, *driver, *deployment("web", ["n1"])]
+    options = {"missing_prices": "default=1", "files": buy(tmp_path, "g5.x,4,8Gi,1,1")}
+    done = imported(tmp_path, objects, **options)
+    [new] = [n for n in done.document["nodes"] if n.get("candidate")]
+    assert new["cpu_millicores"] == 4000 - 200
+    with pytest.raises(InfeasibleInstanceError, match="late-7d9f-0"):
+        imported(tmp_path, [*objects, *late], **options)
+
+
+def test_machines_to_buy_have_what_their_kin_have(tmp_path: Path) -> None:
+    """GPUs and disks of their machine type; what no kin tells is told to be lacking."""
+    kin = node("n1", "g5.x")
+    kin["status"]["allocatable"] |= {"nvidia.com/gpu": "2", "ephemeral-storage": "20Gi"}
+    gpu = container(resources={"limits": {"nvidia.com/gpu": "1"}})
+    objects = [kin, *deployment("train", ["n1", "n1"], [gpu]), *deployment("late", [None], [gpu])]
+    options = {"missing_prices": "default=1"}
+    done = imported(tmp_path, objects, **options, files=buy(tmp_path, "g5.x,4,16Gi,1,1"))
+    [new] = [n for n in done.document["nodes"] if n.get("candidate")]
+    assert new["resources"]["nvidia.com/gpu"] == 2
+    done = imported(tmp_path, objects, **options, files=buy(tmp_path, "m5.x,4,16Gi,1,1"))
+    [new] = [n for n in done.document["nodes"] if n.get("candidate")]
+    assert "nvidia.com/gpu" not in new.get("resources", {})
+    assert "m5.x: nvidia.com/gpu" in texts(done, "assumption")
+
+
 # -- runtime classes, resizes ----------------------------------------------------------------------
 
 
@@ -454,6 +538,32 @@ def test_a_pod_that_is_resized_holds_the_larger(seed: int, tmp_path: Path) -> No
     held[-1]["status"] = {**held[-1]["status"], "containerStatuses": [told]}
     done, _ = every_point_runs(tmp_path, [*objects, *held])
     assert services(done)["held-7d9f-0"]["cpu_millicores"] == max(500, given)
+
+
+def test_a_copy_asks_for_what_its_pod_holds(tmp_path: Path) -> None:
+    """Of a resized pod, though its template asks for less; the template is left as it was."""
+    objects = [node("n1"), node("n2"), *deployment("web", ["n1"]), *deployment("api", ["n2"])]
+    pod = next(o for o in objects if o["kind"] == "Pod" and o["metadata"]["name"] == "web-7d9f-0")
+    pod["spec"] = json.loads(json.dumps(pod["spec"]))
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1500m"
+    done, found = every_point_runs(tmp_path, objects, rules={"pins": [("Deployment", "api")]})
+    assert services(done)["web-7d9f-0"]["cpu_millicores"] == 1500
+    steps = [s for plan in found for s in plan["steps"] if s["microservice"] == "web-7d9f-0"]
+    held = {"app": {"cpu": "1500m", "memory": "512Mi"}}
+    assert steps and all(s["requests"] == held for s in steps)
+    front = api.solve(done.problem, "repack", seed=1)
+    scripts = [export(done.problem, p.plan, done.origin) for p in front.points]
+    assert any("1500m" in text for text in scripts)
+    assert not any("patch deployment web" in text for text in scripts)
+
+
+def test_what_asks_for_more_than_its_limits_stays(tmp_path: Path) -> None:
+    """A copy of its template could not ask for so much."""
+    limited = container(resources={"limits": {"cpu": "1"}})
+    objects = [node("n1"), node("n2"), *deployment("web", ["n1"], [limited])]
+    objects[-1]["spec"] = json.loads(json.dumps(objects[-1]["spec"]))
+    objects[-1]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1500m"
+    assert "more than the limits of their template" in texts(imported(tmp_path, objects), "pinned")
 
 
 # -- quotas, budgets -------------------------------------------------------------------------------
@@ -534,6 +644,38 @@ def test_a_quota_is_about_its_scopes(scope: Json, held: bool, tmp_path: Path) ->
     quota |= {"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "1"}}}
     done = imported(tmp_path, [node("n1"), node("n2"), *deployment("web", ["n1"]), quota])
     assert ("ResourceQuota" in texts(done, "pinned")) == held
+
+
+def test_more_replicas_need_room_in_the_quota(tmp_path: Path) -> None:
+    """They are refused by name; what is left for copies is less then."""
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
+    quota |= {"spec": {"hard": {"pods": "2"}}, "status": {"used": {"pods": "1"}}}
+    objects = [node("n1"), node("n2"), *deployment("web", ["n1"]), quota]
+    done = imported(tmp_path, objects, replicas={("default", "web"): 2})
+    assert "no room for one pod more: pods 2 of 2" in texts(done, "pinned")
+    with pytest.raises(UsageError, match="--replicas default/web: ResourceQuota default/q has no"):
+        imported(tmp_path, objects, replicas={("default", "web"): 3})
+
+
+@pytest.mark.parametrize(
+    ("cpu", "text"), [("900m", ""), ("3", "LimitRange"), ("1200m", "ResourceQuota")]
+)
+def test_new_requests_within_quotas_and_ranges(cpu: str, text: str, tmp_path: Path) -> None:
+    about = {"namespace": "default"}
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", **about}}
+    quota |= {"spec": {"hard": {"requests.cpu": "1500m" if text != "LimitRange" else "9"}}}
+    quota |= {"status": {"used": {"requests.cpu": "500m"}}}
+    limits = {"limits": [{"type": "Container", "max": {"cpu": "2"}}]}
+    ranges = {"kind": "LimitRange", "metadata": {"name": "l", **about}, "spec": limits}
+    objects = [node("n1"), node("n2"), *deployment("web", ["n1"]), quota, ranges]
+    (tmp_path / "new.csv").write_text(
+        f"workload,container,cpu,memory\nweb,app,{cpu},512Mi\n", encoding="utf-8"
+    )
+    new = read_new_requests(tmp_path / "new.csv")
+    done = imported(tmp_path, objects, new_requests=new)
+    told = texts(done, "not-expressed")
+    assert ("new requests that are forbidden" in told and text in told) == bool(text)
+    assert ("new_cpu_millicores" in services(done)["web-7d9f-0"]) == (not text)
 
 
 def test_a_quota_asks_what_containers_say(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from placeopt import api
 from placeopt.cli import main
+from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
@@ -21,7 +22,8 @@ from placeopt.kubernetes.verify import verify, verify_files
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from made_clusters import made_cluster, prices
-from scheduler_filters import Replay, Scheduler, key_of, must_stay
+from scheduler_filters import Replay, Scheduler, key_of, must_stay, replay
+from wild_clusters import candidates, wild_cluster, with_bought
 
 Json = dict[str, Any]
 NAME = {"problem": "rolling-update", "name": "c", "sha256": ""}
@@ -51,6 +53,26 @@ def test_the_scheduler_accepts_every_plan(seed: int, nodes: int, tmp_path: Path)
     for steps in found:
         assert Replay(objects, steps).refused == []
         assert verify_files(StepsDocument(**steps), [path]) == []
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_point_runs_in_clusters_where_everything_happens(seed: int, tmp_path: Path) -> None:
+    """Each is exported, verified, and made step by step, with pods that are ending and without."""
+    objects = wild_cluster(seed, 6 + seed % 7)
+    path = written(tmp_path / "cluster.json", objects)
+    (tmp_path / "prices.csv").write_text(prices())
+    (tmp_path / "buy.csv").write_text(candidates(["a", "b"]))
+    options = ImportOptions(rules=MovingRules(), leave_out=True, missing_prices="default=1")
+    buy = tmp_path / "buy.csv" if seed % 3 == 0 else None
+    tables = {"prices": [tmp_path / "prices.csv"], "candidates": buy}
+    done = import_files([path], "rolling-update", options, **tables)
+    front = api.solve(done.problem, "repack", seed=seed, restarts=1)
+    cluster = load([path])
+    for point in front.points:
+        assert export(done.problem, point.plan, done.origin).startswith("#!")
+        steps = document(done.problem, point.plan, done.origin)
+        assert replay(with_bought(objects, steps), steps) == []
+        assert [r.text for r in verify(StepsDocument(**steps), cluster)] == []
 
 
 def test_what_was_stopped_starts_again_without_its_deployment_in_the_files(tmp_path: Path) -> None:

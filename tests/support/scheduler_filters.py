@@ -369,13 +369,23 @@ class Scheduler:
                 if here is not None and here == there and self._about(other, term, pod):
                     yield "InterPodAffinity: anti-affinity of another pod"
         terms = self._terms(pod, "podAffinity")
-        if not terms or all(self._near(pod, t, node) for t in terms):
+        if not terms:
             return
-        first = all(self._about(pod, t, pod) for t in terms) and not any(
-            self._about(pod, t, p) for t in terms for p in self.pods.values()
-        )
-        labelled = all(self.labels(node).get(t["topologyKey"]) is not None for t in terms)
-        if not (first and labelled):
+        company = [p for p in self.pods.values() if all(self._about(pod, t, p) for t in terms)]
+        keys = [t["topologyKey"] for t in terms]
+        if any(self.labels(node).get(key) is None for key in keys):
+            yield "InterPodAffinity: affinity"
+            return
+        near = {
+            key: any(
+                self.labels(p["spec"]["nodeName"]).get(key) == self.labels(node)[key]
+                for p in company
+            )
+            for key in keys
+        }
+        placed = any(self.labels(p["spec"]["nodeName"]).get(k) for p in company for k in keys)
+        first = all(self._about(pod, t, pod) for t in terms) and not placed
+        if not (all(near.values()) or first):
             yield "InterPodAffinity: affinity"
 
     def _spread(self, pod: Json, node: str) -> Iterator[str]:

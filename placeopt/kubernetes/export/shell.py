@@ -259,7 +259,7 @@ def lines(step: PlanStep) -> list[str]:
         "old": at.pod,
         "new": at.new_pod,
         "node": step.target,
-        "requests": _json(at.requests),
+        "requests": _json(at.asked),
     }
     quoted = {key: shlex.quote(text or "") for key, text in fields.items()}
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
@@ -441,7 +441,7 @@ def _call(step: PlanStep, bought: Container[str]) -> str:
     at = step.at
     assert at is not None
     kind = "start" if _waits(step) else _kind(step)
-    requests, pod = _json(at.requests), at.pod or at.new_pod
+    requests, pod = _json(at.asked), at.pod or at.new_pod
     starts = (at.namespace, at.name, at.new_pod, step.target, requests)
     ends = (at.namespace, at.name, at.pod, step.source)
     arguments = {

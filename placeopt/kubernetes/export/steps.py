@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.documents import sha256
@@ -46,6 +46,8 @@ class StepTarget:
     requests : dict
         Container -> ``{"cpu": "250m", "memory": "64Mi"}``: what the new pod asks for, where that
         changes.
+    kept : dict
+        The same of containers that ask for another amount than their template.
     """
 
     namespace: str
@@ -54,6 +56,13 @@ class StepTarget:
     pod: str | None
     new_pod: str | None
     requests: dict[str, dict[str, str]]
+    kept: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> dict[str, dict[str, str]]:
+        """What the new pod asks for otherwise than its template: as wanted, else as now."""
+        names = self.kept | self.requests
+        return {c: self.kept.get(c, {}) | self.requests.get(c, {}) for c in names}
 
 
 @dataclass(frozen=True)
@@ -327,7 +336,8 @@ class _Pods:
         )
         self.now[known] = new
         requests = _requests(item, size) if new else {}
-        return StepTarget(item.namespace, item.kind, item.name, pod, new, requests)
+        kept = _kept(item) if new else {}
+        return StepTarget(item.namespace, item.kind, item.name, pod, new, requests, kept)
 
     def replica(
         self, origin: Origin, number: int, service: str, source: str, target: str
@@ -398,13 +408,22 @@ def _requests(item: OriginItem, size: tuple[int, int] | None) -> dict[str, dict[
     }
 
 
-def _asked(c: OriginContainer) -> dict[str, str]:
-    found = {}
-    if c.new_cpu_millicores is not None:
-        found["cpu"] = f"{c.new_cpu_millicores}m"
-    if (memory := c.new_memory_bytes) is not None:
+def _kept(item: OriginItem) -> dict[str, dict[str, str]]:
+    """Return what the containers of a pod ask for that were resized, by name."""
+    return {
+        c.name: _amounts(c.cpu_millicores, c.memory_bytes) for c in item.containers if c.resized
+    }
+
+
+def _amounts(cpu: int | None, memory: int | None) -> dict[str, str]:
+    found = {} if cpu is None else {"cpu": f"{cpu}m"}
+    if memory is not None:
         found["memory"] = f"{memory}" if memory % MIB else f"{memory // MIB}Mi"
     return found
+
+
+def _asked(c: OriginContainer) -> dict[str, str]:
+    return _amounts(c.new_cpu_millicores, c.new_memory_bytes)
 
 
 def _shares(total: int, parts: list[int]) -> list[int]:

@@ -175,8 +175,8 @@ def _record(step: PlanStep) -> Document:
             "new_pod": at.new_pod,
             "commands": shell.lines(step),
         }
-        if at.requests:
-            record["requests"] = at.requests
+        if at.asked:
+            record["requests"] = at.asked
     return record
 
 
