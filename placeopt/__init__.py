@@ -49,7 +49,7 @@ _MODULE_OF = {
 }
 
 #: Packages that are attributes of this one without an import.
-_PACKAGES = ("models", "rl")
+_PACKAGES = ("ask", "models", "rl")
 
 __all__ = [
     "Budget",

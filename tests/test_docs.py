@@ -134,7 +134,7 @@ def test_an_unknown_option_is_found() -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["", ".models", ".environments", ".kubernetes"])
+@pytest.mark.parametrize("name", ["", ".ask", ".models", ".environments", ".kubernetes"])
 def test_every_public_name_is_in_the_reference(name: str) -> None:
     """Each by its directive; and the reference names nothing that is not there."""
     text = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")

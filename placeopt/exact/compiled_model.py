@@ -154,6 +154,11 @@ class CompiledModel:
             dense[cost.indices] = cost.data
 
     @property
+    def own_columns(self) -> int:
+        """How many columns stand for the model; those behind carry between parts of rows."""
+        return self._base.shape[1]
+
+    @property
     def integrality(self) -> np.ndarray:
         """Which columns of the program are whole numbers."""
         return self.program.integrality

@@ -10,7 +10,7 @@ objectives that is the dichotomic search of Y. P. Aneja and K. P. K. Nair, Manag
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,12 +38,16 @@ class ExtremePoints:
         Weighted sums that were minimised.
     complete : bool
         False where the search was stopped.
+    reached : float
+        Where a tolerance ends the search: how much of it the largest distance between the points'
+        hull and what is proven takes, at most 1.
     """
 
     points: list[Found] = field(default_factory=list)
     facets: list[list[int]] = field(default_factory=list)
     asked: int = 0
     complete: bool = False
+    reached: float = 0.0
 
     @property
     def bounds(self) -> np.ndarray:
@@ -52,8 +56,12 @@ class ExtremePoints:
         return np.array([values[facet].min(axis=0) for facet in self.facets])
 
 
-def extreme_points(least: Callable[[np.ndarray], Found | None], size: int) -> ExtremePoints:
-    """Find all extreme points of a front that no objective improves without end.
+def extreme_points(
+    least: Callable[[np.ndarray], Found | None],
+    size: int,
+    enough: np.ndarray | float | None = None,
+) -> ExtremePoints:
+    """Find all extreme points of a front that no objective improves without end, or enough of them.
 
     Parameters
     ----------
@@ -62,6 +70,9 @@ def extreme_points(least: Callable[[np.ndarray], Found | None], size: int) -> Ex
         to stop.
     size : int
         Number of objectives.
+    enough : ndarray of shape (size,), or float, optional
+        Distances of each objective, or a share of their ranges: stop when no vector is better than
+        the hull of the points by more. The facet that may be farthest off is asked about next.
     """
     found = ExtremePoints()
     for unit in np.eye(size):
@@ -72,9 +83,12 @@ def extreme_points(least: Callable[[np.ndarray], Found | None], size: int) -> Ex
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     bounding = {tuple(unit) for unit in np.eye(size).tolist()}  # weights that no point lies below
+    outer = Outer(low, spread, enough)
     while True:
         facets = _facets((np.array([point.values for point in found.points]) - low) / spread)
         open_ = [weights for weights in facets if weights not in bounding]
+        if enough is not None:
+            open_, found.reached = outer.farthest(open_, facets, found.points)
         if not open_:
             found.facets, found.complete = list(facets.values()), True
             return found
@@ -83,8 +97,64 @@ def extreme_points(least: Callable[[np.ndarray], Found | None], size: int) -> Ex
             below = min(float(slope @ found.points[k].values) for k in facets[weights]) - _BELOW
             if (point := _ask(found, least, slope)) is None:
                 return found
+            outer.prove(slope, float(slope @ point.values))
             if float(slope @ point.values) >= below or not _add(found, point):
                 bounding.add(weights)
+
+
+class Outer:
+    """What weighted sums prove: all vectors lie above some planes.
+
+    Parameters
+    ----------
+    low, spread : ndarray, shape (size,)
+        Least values and ranges of the objectives.
+    enough : ndarray or float or None
+        As of `extreme_points`.
+    """
+
+    def __init__(self, low: np.ndarray, spread: np.ndarray, enough: np.ndarray | float | None):
+        self._low, self._spread = low, spread
+        share = 0.0 if enough is None else np.asarray(enough, dtype=float)
+        self._enough = np.broadcast_to(share * (spread if np.ndim(share) == 0 else 1.0), low.shape)
+        self._slopes: list[np.ndarray] = []
+        self._least: list[float] = []
+
+    def prove(self, slope: np.ndarray, least: float) -> None:
+        """Remember the least weighted sum of a slope."""
+        self._slopes.append(slope)
+        self._least.append(least)
+
+    def farthest(
+        self,
+        weights: Sequence[tuple[float, ...]],
+        facets: Mapping[tuple[float, ...], Sequence[int]],
+        points: Sequence[Found],
+    ) -> tuple[list[tuple[float, ...]], float]:
+        """Return the facet that a vector may lie farthest below, if that is too far, and how far.
+
+        Distances are shares of what is enough.
+        """
+        far = 0.0
+        chosen: list[tuple[float, ...]] = []
+        for each in weights:
+            slope = np.array(each) / self._spread
+            facet = min(float(slope @ points[k].values) for k in facets[each])
+            distance = (facet - self._below(slope)) / float(slope @ self._enough)
+            if distance > far:
+                far, chosen = distance, [each]
+        return (chosen if far > 1 else []), far
+
+    def _below(self, slope: np.ndarray) -> float:
+        """Return the least weighted sum that the planes leave."""
+        from scipy.optimize import linprog
+
+        if not self._slopes:
+            return float(slope @ self._low)
+        planes = -np.array(self._slopes) * self._spread
+        room = -(np.array(self._least) - np.array(self._slopes) @ self._low)
+        answer = linprog(slope * self._spread, A_ub=planes, b_ub=room, bounds=(0, None))
+        return float(slope @ self._low) + (float(answer.fun) if answer.status == 0 else 0.0)
 
 
 def _ask(

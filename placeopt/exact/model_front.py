@@ -99,9 +99,9 @@ def enumerate(
     >>> [point.values for point in enumerate(model).points]
     [(0.0, 0.0), (2.0, 1.0), (3.0, 2.0), (5.0, 3.0), (6.0, 5.0)]
     """
-    _check(model, start, jobs, solver, max_points, options)
-    # A budget has a positive limit; the shortest one is over before the first question.
-    budget = budget or Budget(None, _NO_TIME if seconds == 0 else seconds, on_progress)
+    check_request(model, solver, options)
+    _check(start, jobs, max_points)
+    budget = budget or budget_of(seconds, on_progress)
     goals = goals_of(model, objectives, steps, gap)
     facts = {"solver": solver or "highs", "jobs": jobs, "options": dict(options or {})}
     try:
@@ -115,28 +115,33 @@ def enumerate(
     return search.run(facts, start, max_points, on_point)
 
 
-def _check(
-    model: Any,
-    start: Any,
-    jobs: int,
-    solver: str | None,
-    max_points: int | None,
-    options: Mapping[str, Any] | None,
-) -> None:
+def budget_of(
+    seconds: float | None, on_progress: Callable[[Progress], None] | None = None
+) -> Budget:
+    """Return the budget of a time limit, which may be 0."""
+    # A budget has a positive limit; the shortest one is over before the first question.
+    return Budget(None, _NO_TIME if seconds == 0 else seconds, on_progress)
+
+
+def check_request(model: Any, solver: str | None, options: Mapping[str, Any] | None) -> None:
+    """Raise unless this is a model, its fixed variables have values, and the solver is known."""
     if not isinstance(model, pyo.ConcreteModel):
         remedy = "give a pyomo ConcreteModel; of an AbstractModel its create_instance(data)"
         raise UsageError(f"the model is of type {type(model).__name__}; {remedy}")
-    if not (start is None or isinstance(start, Front)):
-        raise UsageError(f"start is {start!r}; give a Front that this function returned")
     for variable in model.component_data_objects(pyo.Var, active=True, descend_into=True):
         if variable.fixed and variable.value is None:
             raise UsageError(f"variable {variable.name} is fixed and has no value; fix it at one")
     if solver is not None:
         require_solver(solver)
-    for name, value in (("jobs", jobs), ("max_points", max_points)):
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise UsageError(f"{name} is {value!r}; give a whole number of at least 1")
     try:
         check_options(solver or "highs", options or {})
     except ValueError as error:
         raise UsageError(f"{error}; see the list of options of the solver") from None
+
+
+def _check(start: Any, jobs: int, max_points: int | None) -> None:
+    if not (start is None or isinstance(start, Front)):
+        raise UsageError(f"start is {start!r}; give a Front that this function returned")
+    for name, value in (("jobs", jobs), ("max_points", max_points)):
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise UsageError(f"{name} is {value!r}; give a whole number of at least 1")

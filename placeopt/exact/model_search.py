@@ -141,7 +141,7 @@ class ModelSearch:
         """
         recorder = Recorder([goal.name for goal in self.goals], self.signs)
         self.budget.witness = recorder
-        cuts = None if self.origin is None or self.origin.cuts is None else self._cuts
+        cuts = self.cuts
         oracle = VariablesOracle(
             self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
         )
@@ -151,7 +151,7 @@ class ModelSearch:
             proven=None if start is None else self._proven(start),
             jobs=1 if cuts is not None else facts["jobs"],  # cuts change later questions
             max_points=max_points,
-            on_found=None if on_point is None else lambda found: on_point(self._point(found)),
+            on_found=None if on_point is None else lambda found: on_point(self.point(found)),
         )
         front = self._front(search, facts)
         trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
@@ -201,6 +201,11 @@ class ModelSearch:
             return None if answer.values is None else Found(answer.values, answer.payload)
 
         return extreme_points(least, len(self.goals))
+
+    @property
+    def cuts(self) -> Callable[[], Sequence[Any]] | None:
+        """What excludes solutions that are no plans, None where all are."""
+        return None if self.origin is None or self.origin.cuts is None else self._cuts
 
     def _cuts(self) -> Sequence[Any]:
         """Return rows that exclude the solution which the model holds, if it is no plan."""
@@ -274,7 +279,7 @@ class ModelSearch:
         values = in_values(units, compiled.objectives) * np.where(real, compiled.units, 1.0)
         return (values + self.constants) * self.signs
 
-    def _point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
+    def point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""
         values = tuple(self._values(np.array([found.values]))[0].tolist())
         values = self._with_true_values(values, found.payload.x)
@@ -351,7 +356,7 @@ class ModelSearch:
                 efficient.discard(found.values)
                 is_extreme = search.status == "extreme"
                 gap = None if is_extreme else search.gap(found.values, self.compiled.precision)
-                yield self._point(found, "optimal" if gap is None else "bounded", gap)
+                yield self.point(found, "optimal" if gap is None else "bounded", gap)
 
     def _reason(self, search: Enumeration) -> str:
         """Return why the search ended, in a sentence."""
