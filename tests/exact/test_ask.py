@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 import placeopt
 from placeopt import ask
 from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.exact import oracles
 
 SOLVERS = [
     "highs",
@@ -430,6 +431,19 @@ def test_no_time_and_no_solution_are_said(question):
 def test_messages_say_what_to_do(ask_it, message):
     with pytest.raises(UsageError, match=message):
         ask_it(shop())
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_solvers_are_given_the_time_that_is_left(question, monkeypatch):
+    given_seconds, solve = [], oracles.solve
+
+    def noted(program, solver, **settings):
+        given_seconds.append(settings["seconds"])
+        return solve(program, solver, **settings)
+
+    monkeypatch.setattr(oracles, "solve", noted)
+    QUESTIONS[question](shop(), seconds=30)
+    assert given_seconds and max(given_seconds) <= 30
 
 
 def test_goals_that_are_not_linear_are_refused():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
@@ -86,7 +85,7 @@ class SumOracle(VariablesOracle):
         apart : float, optional
             Difference below which two sums are one; by default what can be told.
         """
-        compiled, deadline = self.compiled, time.perf_counter() + seconds
+        compiled, deadline = self.compiled, self.budget.seconds + seconds
         w = np.array(weights, dtype=float)
         cost, offset = w @ np.array(compiled.costs), float(w @ compiled.offsets)
         largest = float(np.abs(cost).max(initial=0.0))

@@ -124,7 +124,7 @@ def _between(desk: Desk, left: Found, right: Found) -> Found | None:
     if across < 2 or down < 2:
         return None
     shared = math.gcd(int(across), int(down))
-    weights = (down / shared, across / shared)
+    weights = (int(down) // shared, int(across) // shared)
     limits = desk.free.copy()
     limits[:2] = right.values[0] - 1, left.values[1] - 1
     found = desk.least_sum(weights, limits).found
@@ -133,8 +133,9 @@ def _between(desk: Desk, left: Found, right: Found) -> Found | None:
     return found
 
 
-def _sum(weights: tuple[float, float], found: Found) -> float:
-    return weights[0] * found.values[0] + weights[1] * found.values[1]
+def _sum(weights: tuple[int, int], found: Found) -> int:
+    """Return a weighted sum of whole numbers, exactly however large they are."""
+    return weights[0] * int(found.values[0]) + weights[1] * int(found.values[1])
 
 
 # -- any goals -------------------------------------------------------------------------------------
