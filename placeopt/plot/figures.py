@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs
+from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs, shade
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,41 +54,32 @@ def style_lanes(axes: Any, count: int, end: int, label: str, title: str) -> None
 
 
 def front_figure(front: Front) -> Figure:
-    """Return the figure of a front: every pair of objectives, and with three or more a 3-D view.
+    """Return the figure of a front: planes of pairs of objectives.
 
-    Objectives that are the same in all plans are left out: there is nothing to choose.
+    With three or more the first plane is coloured by the third objective.
     """
-    front = _varying(front)
     count = len(front.objectives)
     if count <= 2:
         figure = new_figure(5.2, 3.9)
         _plane(figure.add_subplot(), front, 0, count - 1)
     else:
-        panels = pairs(front)
-        rows = (len(panels) + 2) // 2
-        figure = new_figure(7.2, 3.1 * rows)
-        _space(figure.add_subplot(rows, 2, 1, projection="3d"), front)
-        for k, (a, b) in enumerate(panels, start=2):
-            _plane(figure.add_subplot(rows, 2, k), front, a, b)
+        others = pairs(front)[1:]
+        rows = (len(others) + 1) // 2
+        figure = new_figure(7.2, 3.9 + 2.9 * rows)
+        grid = figure.add_gridspec(1 + rows, 2, height_ratios=[3.9] + [2.9] * rows)
+        for k, (a, b) in enumerate(others):
+            _plane(figure.add_subplot(grid[1 + k // 2, k % 2]), front, a, b)
+        _coloured(figure, figure.add_subplot(grid[0, :]), front)
     handles, names = figure.axes[0].get_legend_handles_labels()
     figure.legend(
         handles,
         names,
-        loc="outside upper center",
+        loc="outside lower center",
         ncols=min(6, len(names)),
         frameon=False,
         fontsize=8,
     )
     return figure
-
-
-def _varying(front: Front) -> Front:
-    """Return the front without objectives that are the same in all points."""
-    kept = [k for k in range(len(front.objectives)) if front.ideal[k] != front.nadir[k]] or [0]
-    points = [replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points]
-    bounds = tuple(tuple(bound[k] for k in kept) for bound in front.bounds)
-    goals = tuple(front.objectives[k] for k in kept)
-    return replace(front, objectives=goals, points=tuple(points), bounds=bounds)
 
 
 def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
@@ -115,6 +106,10 @@ def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
 def _plane(axes: Any, front: Front, a: int, b: int) -> None:
     for values, style in _series(front):
         axes.scatter(values[:, a], values[:, b], **style)
+    _label(axes, front, a, b)
+
+
+def _label(axes: Any, front: Front, a: int, b: int) -> None:
     axes.set_xlabel(label(front.objectives[a]), fontsize=9)
     axes.set_ylabel(label(front.objectives[b]) if a != b else "", fontsize=9)
     axes.tick_params(labelsize=8)
@@ -122,13 +117,19 @@ def _plane(axes: Any, front: Front, a: int, b: int) -> None:
     axes.set_axisbelow(True)
 
 
-def _space(axes: Any, front: Front) -> None:
-    for values, style in _series(front):
-        axes.scatter(*values[:, :3].T, **style, depthshade=False)
-    for axis, objective in zip("xyz", front.objectives[:3], strict=True):
-        getattr(axes, f"set_{axis}label")(label(objective), fontsize=8, labelpad=1)
-    axes.tick_params(labelsize=7, pad=0)
-    axes.locator_params(nbins=5)
-    axes.view_init(elev=24, azim=45)
-    axes.computed_zorder = False  # the knee stays in front
-    axes.set_box_aspect(None, zoom=0.92)
+def _coloured(figure: Figure, axes: Any, front: Front) -> None:
+    """Draw the plane of the first two objectives; colours are values of the third."""
+    from matplotlib.colors import ListedColormap
+
+    colours = ListedColormap([shade(k / 255) for k in range(256)])
+    ends = sorted((float(front.ideal[2]), float(front.nadir[2])))
+    scale = colours if front.objectives[2].sign > 0 else colours.reversed()
+    for status, marker in _MARKERS.items():
+        mine = [k for k, point in enumerate(front.points) if point.status == status]
+        x, y, z = front.values[mine][:, :3].T
+        style = {"c": z, "cmap": scale, "vmin": ends[0], "vmax": ends[1], "marker": marker}
+        drawn = axes.scatter(x, y, s=14, linewidths=0, **style)
+    knee = front.pick().values
+    axes.scatter(*knee[:2], facecolors="none", edgecolors=KNEE, s=70, linewidths=1.4)
+    figure.colorbar(drawn, ax=axes, pad=0.01).set_label(label(front.objectives[2]), fontsize=9)
+    _label(axes, front, 0, 1)

@@ -1,4 +1,4 @@
-"""Drawings of rolling-update plans: load of the nodes after each step, peaks, nodes that empty.
+"""Drawings of rolling-update plans: nodes before and after, their load after each step, peaks.
 
 A peak is the load while both copies of a microservice run.
 """
@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 #: Nodes that are drawn at most: those that empty first, then those that change most.
 MAX_LANES = 60
+#: Nodes whose microservices are drawn, before and after.
+MAX_BOXES = 16
 _EMPTIES, _STOPS = "#009E73", "#D00000"
+#: Microservices by whether they end where they began; dark words are read on both.
+_STAYS, _MOVES = PALETTE[5], PALETTE[1]
 _ENTRIES = [
     ("area", PALETTE[0], "CPU in use"),
     ("area", PALETTE[1], "more while both copies run"),
@@ -54,15 +58,78 @@ def _name(problem: RollingUpdate, course: Timeline, k: int) -> str:
 
 
 def scene(problem: RollingUpdate, plan: Plan) -> Scene:
-    """Return the drawing of a plan: a lane a node, as high as the node's capacity."""
-    course = timeline(problem.arrays, problem.steps(plan))
+    """Return the drawing of a plan: nodes before and after, and a lane a node over the steps."""
+    steps = problem.steps(plan)
+    course = timeline(problem.arrays, steps)
     lanes = _lanes(problem, course)
-    height = min(max(720 / max(1, len(lanes)), 18), 48)
     names = [_name(problem, course, k) for k in lanes]
     left = 20 + 6.8 * min(60, max(map(len, names), default=0))
-    stops = [step.number for step in course.steps if step.action == "stop"]
     sheet = Scene(1000, 0)
-    top = sheet.legend(8, 16, _ENTRIES + ([("dash", _STOPS, "a stop")] if stops else []))
+    top = _draw_boxes(sheet, problem, course, lanes, left, steps) if lanes else 0.0
+    sheet.height = _draw_course(sheet, problem, course, lanes, left, top)
+    return sheet
+
+
+def _draw_boxes(
+    sheet: Scene,
+    problem: RollingUpdate,
+    course: Timeline,
+    lanes: list[int],
+    left: float,
+    steps: list[tuple[int, int]],
+) -> float:
+    """Draw what nodes host before and after, a block a microservice as wide as its CPU.
+
+    Returns where the next drawing begins.
+    """
+    a, shown = problem.arrays, lanes[:MAX_BOXES]
+    end = a.final_nodes(steps)
+    size = a.old[:, 0].copy()
+    started = [m for m, n in steps if n >= 0]
+    size[started] = a.new[started, 0]
+    width = (984 - left) / 2 - 14
+    for title, x, where, sizes in (
+        ("before", left, a.home, a.old[:, 0]),
+        ("after", left + width + 28, end, size),
+    ):
+        sheet.words(x, 18, f"{title}: a block is a microservice, as wide as its CPU", bold=True)
+        for row, k in enumerate(shown):
+            node, y, at = course.nodes[k], 28 + 26 * row, x
+            sheet.box(x, y, width, 20, fill="paper", stroke="soft", line_width=0.8)
+            for m in np.flatnonzero(where == node).tolist():
+                wide = width * float(sizes[m]) / max(1, a.capacity[node, 0])
+                said = f"{a.label(m)}: {sizes[m]:,} millicores"
+                fill = _STAYS if a.home[m] == end[m] else _MOVES
+                style = {"fill": fill, "stroke": "paper", "line_width": 0.8, "title": said}
+                sheet.box(at, y, wide, 20, **style)
+                if wide > 50:
+                    within = {"size": 10, "colour": "#1c2430", "within": wide - 8}
+                    sheet.words(at + 4, y + 14, a.names[m][1], **within)
+                at += wide
+    for row, k in enumerate(shown):
+        colour = _EMPTIES if course.empties[k] else "ink"
+        name = _name(problem, course, k)
+        sheet.words(left - 8, 42 + 26 * row, name, anchor="end", colour=colour, within=left - 10)
+    bottom = 28 + 26 * len(shown) + 18
+    hidden = len(lanes) - len(shown)
+    more = [("line", "paper", f"{hidden} more nodes: below")] if hidden else []
+    entries = [("area", _STAYS, "stays"), ("area", _MOVES, "moves"), *more]
+    return sheet.legend(left, bottom, entries) + 6
+
+
+def _draw_course(
+    sheet: Scene,
+    problem: RollingUpdate,
+    course: Timeline,
+    lanes: list[int],
+    left: float,
+    begin: float,
+) -> float:
+    """Draw a lane a node over the steps, as high as its capacity; return where it ends."""
+    height = min(max(720 / max(1, len(lanes)), 18), 48)
+    names = [_name(problem, course, k) for k in lanes]
+    stops = [step.number for step in course.steps if step.action == "stop"]
+    top = sheet.legend(8, begin + 16, _ENTRIES + ([("dash", _STOPS, "a stop")] if stops else []))
     end = len(course.steps) + 2  # the state before and that after have a step of their own
     panel = Panel(sheet, left, top, 984 - left, height * max(2, len(lanes)), (0, end), (0, 1))
     for value in ticks(0, len(course.steps), 10):
@@ -87,8 +154,7 @@ def scene(problem: RollingUpdate, plan: Plan) -> Scene:
     more = f" ({hidden} more nodes change less and are not drawn)" if hidden else ""
     middle = left + panel.width / 2
     sheet.words(middle, top + panel.height + 34, f"step{more}", anchor="middle")
-    sheet.height = top + panel.height + 44
-    return sheet
+    return top + panel.height + 44
 
 
 def _draw_lane(

@@ -80,16 +80,38 @@ def test_plans_are_drawn(problem: RollingUpdate, tmp_path: Path, suffix: str) ->
         assert b"empties" in content and b"Steps, in order" in content
 
 
+def test_blocks_before_and_after_add_up_to_the_loads(problem: RollingUpdate) -> None:
+    """Each microservice of a node that changes is a block; those that move have a colour."""
+    plan = repack(Task(problem, problem.objectives, Budget(), 1)).points[0].plan
+    a, steps = problem.arrays, problem.steps(plan)
+    course, end = timeline(a, steps), a.final_nodes(steps)
+    blocks = [
+        s for s in drawing.scene(problem, plan).shapes if "millicores" in vars(s).get("title", "")
+    ]
+    assert len(course.nodes) <= drawing.MAX_BOXES
+    for title, where, load in (("before", a.home, 0), ("after", end, -1)):
+        mine = [m for node in course.nodes for m in np.flatnonzero(where == node).tolist()]
+        part = blocks[: len(mine)] if title == "before" else blocks[-len(mine) :]
+        said = sum(int(b.title.rsplit(" ", 2)[1].replace(",", "")) for b in part)
+        assert said == course.load[load, :, 0].sum()
+        moving = sum(int(a.home[m] != end[m]) for m in mine)
+        assert sum(b.fill == drawing._MOVES for b in part) == moving > 0
+    assert len(blocks) == sum(int((w == n).sum()) for w in (a.home, end) for n in course.nodes)
+
+
 def test_large_and_empty_plans_are_drawn() -> None:
     """Of many nodes those that empty come first; a plan without steps is a drawing too."""
     problem = RollingUpdate.generate(0, applications=60)
     plan = baselines.recreate_plan(problem)
     drawn = drawing.scene(problem, plan)
     labels = [s.text for s in drawn.shapes if isinstance(s, Words) and s.anchor == "end"]
-    assert len(labels) == drawing.MAX_LANES
-    assert sum("empties" in text for text in labels) == len(
+    assert len(labels) == drawing.MAX_BOXES + drawing.MAX_LANES
+    lanes = labels[drawing.MAX_BOXES :]
+    assert sum("empties" in text for text in lanes) == len(
         problem.describe(plan)["nodes that empty"].split(", ")
     )
+    hidden = drawing.MAX_LANES - drawing.MAX_BOXES
+    assert f"{hidden} more nodes: below" in [s.text for s in drawn.shapes if isinstance(s, Words)]
     (scale,) = [s.text for s in drawn.shapes if isinstance(s, Words) and s.text.startswith("step")]
     assert scale.endswith("more nodes change less and are not drawn)")
     stops = [s for s in drawn.shapes if isinstance(s, Outline) and s.dash == "3 3"]
