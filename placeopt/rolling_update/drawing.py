@@ -66,7 +66,12 @@ def scene(problem: RollingUpdate, plan: Plan) -> Scene:
     left = 20 + 6.8 * min(60, max(map(len, names), default=0))
     sheet = Scene(1000, 0)
     top = _draw_boxes(sheet, problem, course, lanes, left, steps) if lanes else 0.0
-    sheet.height = _draw_course(sheet, problem, course, lanes, left, top)
+    if steps:
+        top = _draw_course(sheet, problem, course, lanes, left, top)
+    else:
+        sheet.words(left, top + 18, "The plan has no step: the nodes stay as they are.")
+        top += 34
+    sheet.height = top
     return sheet
 
 

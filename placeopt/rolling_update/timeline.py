@@ -60,7 +60,7 @@ class Timeline:
     ----------
     steps : list of TimelineStep
     nodes : list of int
-        Nodes that the plan touches, in document order.
+        Nodes that the plan touches, in document order; without steps those that host something.
     load : int array (S + 1, nodes, R)
         Milli-CPU, MiB and other resources in use before the first step and after each.
     peak : int array (S + 1, nodes, R)
@@ -93,7 +93,7 @@ def timeline(arrays: UpdateArrays, steps: Sequence[tuple[int, int]]) -> Timeline
     """
     steps = [(m, -1 if n == arrays.waiting else n) for m, n in steps]
     touched = {n for _, n in steps} | {int(arrays.home[m]) for m, _ in steps}
-    nodes = sorted(touched - {-1, arrays.waiting})
+    nodes = sorted((touched if steps else set(arrays.home.tolist())) - {-1, arrays.waiting})
     lane = {n: k for k, n in enumerate(nodes)}
     load = np.zeros((len(steps) + 1, len(nodes), len(arrays.resources)), dtype=np.int64)
     hosted = np.zeros((len(steps) + 1, len(nodes)), dtype=np.int64)

@@ -119,3 +119,11 @@ def test_large_and_empty_plans_are_drawn() -> None:
     said = [s.title for s in drawn.shapes if isinstance(s, Outline) and "step 1:" in s.title]
     assert all("peak" in title for title in said)
     assert drawing.scene(problem, {"steps": []}).svg("nothing").startswith("<svg")
+
+
+def test_a_plan_without_steps_shows_the_nodes_as_they_are(problem: RollingUpdate) -> None:
+    drawn = drawing.scene(problem, {"steps": []})
+    words = [s.text for s in drawn.shapes if isinstance(s, Words)]
+    assert "The plan has no step: the nodes stay as they are." in words
+    hosts = {problem.nodes[n].name for n in problem.arrays.home.tolist()}
+    assert any(name in text for name in hosts for text in words)
