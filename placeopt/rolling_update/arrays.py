@@ -10,12 +10,14 @@ import numpy as np
 from placeopt.core.dominance import minimal
 from placeopt.core.scaling import decimals, scaled_up, unit_digits
 from placeopt.rolling_update.document import (
+    NodeLimit,
     UpdateApplication,
     UpdateMicroservice,
     UpdateNode,
     UpdateRule,
     UpdateSurvival,
 )
+from placeopt.rolling_update.limits import NodeLimits
 from placeopt.rolling_update.replicas import Amounts, replica_sets, with_turns
 from placeopt.rolling_update.rule_tables import RuleTables, domains_of, residents_of, tables
 from placeopt.rolling_update.survival import Survival
@@ -32,7 +34,7 @@ class UpdateArrays:
 
     Parameters
     ----------
-    nodes, applications, cluster_latency_ms, rules, node_sets, survival
+    nodes, applications, cluster_latency_ms, rules, node_sets, survival, limits
         As in the document.
     strict : bool
         Whether every reschedulable microservice is restarted.
@@ -99,6 +101,10 @@ class UpdateArrays:
         These, and the soft ones, as kernels take them.
     survival : Survival
         What the loss of a node is to leave.
+    limits : NodeLimits
+        How much of some nodes may be used together.
+    num_real : int
+        The nodes of the document, which come first.
     """
 
     def __init__(
@@ -110,6 +116,7 @@ class UpdateArrays:
         rules: Sequence[UpdateRule] = (),
         node_sets: Mapping[str, Sequence[str]] | None = None,
         survival: UpdateSurvival | None = None,
+        limits: Sequence[NodeLimit] = (),
     ):
         everything = [(a, m) for a in applications for m in a.microservices]
         waits = any(m.node is None or m.removed for _, m in everything)
@@ -145,6 +152,9 @@ class UpdateArrays:
         standing = (self.price == 0) & ~self.drain
         groups = [() if m.removed else m.groups for _, m in everything]
         self.survival = Survival(survival, groups, self.capacity[: len(nodes)], standing)
+        used = np.bincount(self.home, minlength=len(self.price)) > 0
+        self.num_real = len(nodes)
+        self.limits = NodeLimits(limits, {n.name: k for k, n in enumerate(nodes)}, used)
 
     def _set_removed(self, microservices: Sequence[UpdateMicroservice]) -> None:
         self.removed = np.array([m.removed for m in microservices])

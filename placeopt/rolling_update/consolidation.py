@@ -66,7 +66,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
         allowed=a.rules.allowed,
         rules=a.packed_rules,
         base_counts=_counts_of_stuck(a, a.packed_rules),
-        paid=a.hosting(a.stuck) | (a.price == 0),
+        paid=a.hosting(a.stuck) | ((a.price == 0) & ~a.limits.bought),
         home=a.home[mine],
         old=a.old[mine],
         now=a.initial_load - a.load_of(a.removed, a.old),
@@ -149,6 +149,7 @@ class Consolidation:
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
         self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.shut
+        self.open &= ~a.limits.bought  # each of these is opened with a look at its limits
         self.lowest = lower_bound(problem)
         self.ruled = a.rules.any
         self.buys = any(n.candidate for n in problem.nodes)
@@ -163,8 +164,26 @@ class Consolidation:
         What any one node hosts has a place on the others, where that is asked for.
         """
         for target in self._targets(budget):
-            if (not self.ruled or self._is_legal(target.node)) and self._has_spare(target.node):
+            legal = not self.ruled or self._is_legal(target.node)
+            if legal and self._is_within(target.node) and self._has_spare(target.node):
                 yield target
+
+    def _is_within(self, node: np.ndarray) -> bool:
+        """Return whether the nodes of a deployment, (M,), keep the limits of nodes."""
+        a = self.problem.arrays
+        return a.limits.within(np.bincount(node, minlength=len(a.price)) > 0, a.num_real)
+
+    def _trimmed(self, is_open: np.ndarray) -> np.ndarray:
+        """Return open nodes, (N,), without those that limits do not allow together.
+
+        The cheapest for their cpu stay.
+        """
+        a, kept = self.problem.arrays, is_open & ~self.problem.arrays.limits.bought
+        bought = np.flatnonzero(is_open & a.limits.bought)
+        by_price = a.price[bought] / np.maximum(1, a.capacity[bought, 0])
+        for n in bought[np.argsort(by_price, kind="stable")].tolist():
+            kept[n] = a.limits.open_to(kept)[n]
+        return kept
 
     def _is_legal(self, node: np.ndarray) -> bool:
         a = self.problem.arrays
@@ -196,7 +215,9 @@ class Consolidation:
         A node that is used hosts something: of the fullest one what is smallest. Open nodes come
         first, then those of `closed`, which are opened.
         """
-        idle = iter([*np.flatnonzero(state.open & (state.head < 0)).tolist(), *closed])
+        limits = self.problem.arrays.limits
+        legal = (n for n in closed if limits.open_to(state.head >= 0)[n])
+        idle = iter([*np.flatnonzero(state.open & (state.head < 0)).tolist(), *legal])
         while not self._has_spare(self._nodes(state)):
             n = next(idle, None)
             if n is None:
@@ -271,13 +292,16 @@ class Consolidation:
         where = karpenter_deployment(self.problem)[self.mine]
         if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
             used = self.forced | (np.bincount(where, minlength=len(a.price)) > 0)
-            state = self._start(where, (used | (a.price == 0)) & ~a.shut)
-            if state.num_overloaded[0] == 0:
+            free = (a.price == 0) & ~a.limits.bought
+            state = self._start(where, (used | free) & ~a.shut)
+            if state.num_overloaded[0] == 0 and a.limits.within(used, a.num_real):
                 yield state
         for slack in _SLACKS:
             is_open = cheapest_fleet(self.problem, slack)
             if is_open is None or budget.out_of_time:
                 return
+            if a.limits.any:
+                is_open = self._trimmed(is_open)
             if is_open.tobytes() not in tried:
                 tried.add(is_open.tobytes())
                 state = self._start(a.home[self.mine], is_open)
@@ -347,7 +371,10 @@ class Consolidation:
         for n in closed[first].tolist():
             before, node, is_open = self._price(state), state.node.copy(), state.open.copy()
             self._set_open(state, n, True)
-            if any(price < before for price in self._descend(state, budget, keep=n)):
+            if any(
+                price < before and self._is_within(self._nodes(state))
+                for price in self._descend(state, budget, keep=n)
+            ):
                 return True
             self._restore(state, node, is_open)
         return False
@@ -370,7 +397,8 @@ class Consolidation:
             opened = next(waiting, None)
             if opened is None or budget.out_of_time:
                 return None
-            self._set_open(state, opened, True)
+            if a.limits.open_to(state.open)[opened]:
+                self._set_open(state, opened, True)
         return state if self._spares(state, waiting) else None
 
     def _is_mended(self, state: kernels.PackingState) -> bool:

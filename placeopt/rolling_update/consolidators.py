@@ -61,6 +61,7 @@ class _Running:
         self.size, self.started = a.old.copy(), np.zeros(len(a.home), dtype=bool)
         self.free = a.capacity - a.initial_load
         self.counts = rules.counted(a.packed_rules, self.where)
+        self.visited = self.used()
         self.steps: Starts = []
 
     def copy(self) -> _Running:
@@ -70,6 +71,7 @@ class _Running:
         made.where, made.size = self.where.copy(), self.size.copy()
         made.started = self.started.copy()
         made.free, made.counts = self.free.copy(), self.counts.copy()
+        made.visited = self.visited.copy()
         return made
 
     def used(self) -> np.ndarray:
@@ -89,12 +91,15 @@ class _Running:
         self.free[n] -= self.arrays.new[m]
         rules.tally(self.arrays.packed_rules, self.counts, m, n, 1)
         self.where[m], self.size[m], self.started[m] = n, self.arrays.new[m], True
+        self.visited[n] = True
         self.steps.append((m, n))
 
     def may_start(self, m: int, n: int) -> bool:
         """Return whether room and rules let microservice m start on node n."""
         a = self.arrays
         fits = not a.shut[n] and bool((self.free[n] >= a.new[m]).all())
+        if fits and a.limits.any and not a.limits.open_to(self.visited)[n]:
+            return False
         return fits and bool(rules.may_start(a.packed_rules, self.counts, m, n))
 
     def is_legal(self) -> bool:

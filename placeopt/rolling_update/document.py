@@ -213,6 +213,38 @@ class UpdateSurvival(Record):
                 )
 
 
+class NodeLimit(Record):
+    """How much of some nodes a plan may use, all of them together.
+
+    Counted are the nodes of `amounts` that host something: for `most` at the end or on the way, as
+    a node on which a copy starts has to be bought; for `share` at the end. A limit binds only plans
+    that newly use one of its nodes: what is in use may stay, whatever it adds up to.
+    """
+
+    name: Name
+    """Name of the limit, for messages; unique."""
+    amounts: dict[Name, WholeAmount]
+    """Node -> what it counts, such as its cores; of other nodes nothing counts."""
+    most: WholeAmount | None = None
+    """Largest sum of the amounts. Absent or null: no limit of the sum."""
+    share: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+    """Largest share that these nodes may be of all nodes in use at the end; one node is always
+    legal. Absent or null: no limit of the share.
+    """
+
+    def check(self, path: str, nodes: Collection[str]) -> None:
+        """Raise unless the limit is about nodes that exist, and says something.
+
+        Raises
+        ------
+        DocumentError
+        """
+        for name in self.amounts:
+            _require_known("node", name, nodes, f"{path}.amounts")
+        if self.most is None and self.share is None:
+            raise DocumentError("a limit without a number", path=path, remedy="give most or share")
+
+
 class UpdateApplication(Record):
     """Microservices that are rescheduled together or left alone together."""
 

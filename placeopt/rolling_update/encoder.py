@@ -110,8 +110,9 @@ class RollingUpdateEncoder(Encoder):
         -------
         F : ndarray, shape (n, objectives)
         G : ndarray, shape (n, 2)
-            Overload at the end, copies on nodes to drain or new ones on closed nodes, room that the
-            loss of a node leaves too little of, and what it leaves without a place; latencies over
+            Overload at the end, copies on nodes to drain or new ones on closed nodes, limits of
+            nodes, room that the loss of a node leaves too little of, and what it leaves without a
+            place; latencies over
             their limits at the end, rules that are broken, and moves that no order makes without
             breaking some.
         """
@@ -139,6 +140,8 @@ class RollingUpdateEncoder(Encoder):
         broken += self._latency_excess(target)
         if a.survival.asked:
             every[:, 3] = a.survival.lost(target)
+        if a.limits.any:
+            excess += a.limits.excess(used, a.num_real)
         if a.survival.room:
             lacking = a.survival.lacking(used, a.new.sum(axis=0))
             excess += lacking

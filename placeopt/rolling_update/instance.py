@@ -21,6 +21,7 @@ from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import (
+    NodeLimit,
     NodeSet,
     UpdateApplication,
     UpdateNode,
@@ -28,6 +29,7 @@ from placeopt.rolling_update.document import (
     UpdateSurvival,
     check_node_sets,
 )
+from placeopt.rolling_update.limit_referee import LimitReferee
 from placeopt.rolling_update.referee import UpdateReferee
 from placeopt.rolling_update.rule_referee import RuleReferee
 from placeopt.rolling_update.survival_referee import SurvivalReferee
@@ -73,6 +75,8 @@ class RollingUpdate(Problem):
     """What the loss of any one node is to leave. Absent or null: nothing is asked."""
     cluster_word: Name = "cluster"
     """What reports call a cluster, such as zone."""
+    limits: tuple[NodeLimit, ...] = ()
+    """How much of some nodes a plan may use together. Absent: no limits."""
     price_unit: Name = NO_UNIT
     """Unit of the prices. Of one that ends in /h, such as USD/h, reports add up months."""
 
@@ -89,6 +93,9 @@ class RollingUpdate(Problem):
         groups.update({g: 0 for n in self.nodes for g in n.residents})
         for k, rule in enumerate(self.rules):
             rule.check(f"rules[{k}]", groups, self.node_sets)
+        require_unique((limit.name for limit in self.limits), "limit")
+        for k, limit in enumerate(self.limits):
+            limit.check(f"limits[{k}]", nodes)
         if self.survival is not None:
             every = [m for a in self.applications for m in a.microservices if not m.removed]
             left = Counter(g for m in every for g in m.groups)
@@ -106,11 +113,15 @@ class RollingUpdate(Problem):
             self.rules,
             self.node_sets,
             self.survival,
+            self.limits,
         )
 
     @cached_property
     def _referee(self) -> UpdateReferee:
-        return UpdateReferee(self.arrays, self._survival.rules, self._survival)
+        now = (m.node for a in self.applications for m in a.microservices)
+        names = [n.name for n in self.nodes]
+        limits = LimitReferee(self.limits, names, {names.index(n) for n in set(now) if n})
+        return UpdateReferee(self.arrays, self._survival.rules, self._survival, limits)
 
     @cached_property
     def rule_referee(self) -> RuleReferee:

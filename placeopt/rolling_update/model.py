@@ -23,6 +23,7 @@ from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update import rule_model
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.limit_model import add_limits, assign_limits
 from placeopt.rolling_update.model_size import rules_size, survival_size
 from placeopt.rolling_update.survival_model import (
     add_survival,
@@ -165,6 +166,7 @@ def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
         variable.set_value(int(n in hosting))
     model.stops.set_value(0)
     assign_survival(model, end)
+    assign_limits(model, end)
 
 
 def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
@@ -263,6 +265,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
     )
     rule_model.add_end(model)
     add_survival(model)
+    add_limits(model)
     model.locality = pyo.ConstraintList(doc="(4), by clusters")
     for one, other, limit in a.tight_flows:
         _add_locality(model, one, other, a.latency <= limit)

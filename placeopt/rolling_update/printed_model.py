@@ -37,11 +37,13 @@ def build_printed(problem: RollingUpdate, *, one_sum: bool = False) -> pyo.Concr
     Raises
     ------
     UnsupportedError
-        Something runs nowhere yet, or is to be removed.
+        Something runs nowhere yet, or is to be removed; or nodes have limits.
     """
     a = problem.arrays
     if a.waiting >= 0:
         raise UnsupportedError("the printed program knows no replicas that are added or removed")
+    if a.limits.any:
+        raise UnsupportedError("the printed program knows no limits of nodes")
     model = pyo.ConcreteModel(name=f"{problem.name}-as-printed")
     moving = np.flatnonzero(a.movable).tolist()
     model.MICROSERVICES = pyo.Set(initialize=moving, doc="m in M^")

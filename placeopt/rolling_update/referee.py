@@ -15,6 +15,7 @@ from placeopt.core.front import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdatePlan
+from placeopt.rolling_update.limit_referee import LimitReferee
 from placeopt.rolling_update.rule_referee import RuleReferee
 from placeopt.rolling_update.survival_referee import SurvivalReferee
 
@@ -25,8 +26,15 @@ class UpdateReferee:
     Python lists serve it better than arrays, as it reads single numbers.
     """
 
-    def __init__(self, arrays: UpdateArrays, rules: RuleReferee, survival: SurvivalReferee):
+    def __init__(
+        self,
+        arrays: UpdateArrays,
+        rules: RuleReferee,
+        survival: SurvivalReferee,
+        limits: LimitReferee,
+    ):
         self.arrays, self.rules, self.survival = arrays, rules, survival
+        self.limits = limits
         a = arrays
         self.microservices = {name: m for m, name in enumerate(a.names)}
         self.nodes = {name: n for n, name in enumerate(a.node_names)}
@@ -119,6 +127,8 @@ class UpdateReferee:
         self._check_end(where, started, broken)
         for text, excess in self.survival.crowded(where):
             broken.append(Violation("survival", excess, text))
+        for text, excess in self.limits.broken(where, (n for _, n in steps)):
+            broken.append(Violation("limit", excess, text))
         starts = sum(0 <= n != self.arrays.waiting for _, n in steps)
         stops = sum(n < 0 for _, n in steps)
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale

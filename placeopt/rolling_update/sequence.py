@@ -177,6 +177,8 @@ class RollingUpdateSequence(DecisionSequence):
             fits_now[a.home[m]] = True
         fits_later = (state.settled + a.new[m] <= a.capacity).all(axis=1)
         legal = self._obeying(state, m) & fits_now & fits_later & ~a.shut
+        if a.limits.any:
+            legal &= a.limits.open_to((state.hosts > 0) | (state.waiting > 0))
         if a.pinned[m]:
             legal &= np.arange(self.num_actions) == a.home[m]
         for peer, table in a.tight_peers[m]:
