@@ -178,12 +178,11 @@ class Consolidation:
 
         The cheapest for their cpu stay.
         """
-        a, kept = self.problem.arrays, is_open & ~self.problem.arrays.limits.bought
+        a = self.problem.arrays
         bought = np.flatnonzero(is_open & a.limits.bought)
         by_price = a.price[bought] / np.maximum(1, a.capacity[bought, 0])
-        for n in bought[np.argsort(by_price, kind="stable")].tolist():
-            kept[n] = a.limits.open_to(kept)[n]
-        return kept
+        order = bought[np.argsort(by_price, kind="stable")]
+        return a.limits.opened(is_open & ~a.limits.bought, order)
 
     def _is_legal(self, node: np.ndarray) -> bool:
         a = self.problem.arrays

@@ -91,3 +91,17 @@ class NodeLimits:
         over = (total[:, None] + self.amount > self.most[:, None]) & (self.amount > 0)
         found: np.ndarray = used | ~(over & (adds[:, None] | ~self.now)).any(axis=0)
         return found
+
+    def opened(self, used: np.ndarray, order: np.ndarray) -> np.ndarray:
+        """Return the nodes `used`, bool (N,), and as many more as sums allow all together.
+
+        Parameters
+        ----------
+        used : bool array (N,)
+        order : int array
+            The nodes to add, the first before the others.
+        """
+        found = used.copy()
+        for n in order.tolist():
+            found[n] = self.open_to(found)[n]
+        return found

@@ -45,14 +45,21 @@ class Reach(NamedTuple):
 
 
 def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Moves:
-    """Return the moves of microservices `who` (P,) to their nodes in `target` (M,)."""
+    """Return the moves of microservices `who` (P,) to their nodes in `target` (M,).
+
+    Hops are made by nodes that may all be used beside those of the target.
+    """
+    usable = ~a.shut
+    if a.limits.any:
+        used = np.bincount(target[target >= 0], minlength=len(usable)) > 0
+        usable &= a.limits.opened(used, np.flatnonzero(a.limits.bought)) | ~a.limits.bought
     moves: kernels.Moves = kernels.grouped(
         who,
         a.free[who],
         a.packed_rules,
         a.waiting,
         a.ordered.capacity,
-        ~a.shut,
+        usable,
         a.home[who],
         a.ordered.old[who],
         a.ordered.new[who],

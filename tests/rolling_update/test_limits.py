@@ -15,6 +15,7 @@ from placeopt.rolling_update.consolidators import karpenter_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.printed_model import build_printed
+from placeopt.rolling_update.reach import reach
 from placeopt.rolling_update.sequence import RollingUpdateSequence
 
 Json = dict[str, Any]
@@ -175,6 +176,27 @@ def test_nodes_on_the_way_are_bought() -> None:
     assert problem.evaluate({"steps": steps[:1]}).feasible
     document["limits"] = [{"name": "pool", "amounts": {"n2": 1, "n3": 1}, "share": 0.4}]
     assert instance(document).evaluate({"steps": steps}).feasible
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_hops_keep_sums(most: int) -> None:
+    """Two that change places hop by the third node, unless none of it may be bought."""
+    sizes = {"cluster": "c", "cpu_millicores": 4, "memory_mib": 9, "price": 1.0}
+    asked = {"cpu_millicores": 3, "memory_mib": 1}
+    document = {
+        **drawn(0),
+        "nodes": [{"name": f"n{k}", **sizes, "candidate": k == 2} for k in range(3)],
+        "applications": [
+            {
+                "name": "a",
+                "microservices": [{"name": f"m{k}", "node": f"n{k}", **asked} for k in range(2)],
+            }
+        ],
+        "limits": [{"name": "pool", "amounts": {"n2": 1}, "most": most}],
+    }
+    found = reach(instance(document), np.array([1, 0]))
+    assert (found.hops, found.stops) == ((1, 0) if most else (0, 1))
+    assert found.complete
 
 
 @pytest.mark.parametrize(
