@@ -17,6 +17,8 @@ import pyomo.environ as pyo
 from pyomo.core.base.range import NumericRange
 from pyomo.gdp import Disjunction
 
+import placeopt
+
 Row = tuple[list[Fraction], Fraction | None, Fraction | None]
 
 
@@ -46,6 +48,7 @@ class Case:
     legal: Callable[[tuple[Fraction, ...]], bool] = lambda x: True
     build: Callable[[Case], pyo.ConcreteModel] | None = None
     is_unbounded: bool = False
+    first_points: int | None = None  # stop there, and go on from that front
 
     @property
     def names(self) -> list[str]:
@@ -648,6 +651,20 @@ def linear(draw: Draw) -> Case:
     return Case("linear", [], bounds, rows, goals, gaps)
 
 
+def extreme(draw: Draw) -> Case:
+    """A linear program without a gap."""
+    case = linear(draw)
+    case.kind, case.gap = "extreme", None
+    return case
+
+
+def stopped(draw: Draw) -> Case:
+    """A search that is stopped, and gone on with: whole goals of all sizes, or one real one."""
+    case = draw.one(integer, large, mixed, decimals)(draw)
+    case.kind, case.first_points = "stopped", draw.int(1, 4)
+    return case
+
+
 #: What to draw a case by, by name.
 KINDS: dict[str, Callable[[Draw], Case]] = {
     function.__name__: function
@@ -675,6 +692,8 @@ KINDS: dict[str, Callable[[Draw], Case]] = {
         gap_of_one,
         two_real,
         linear,
+        extreme,
+        stopped,
     )
 }
 
@@ -689,6 +708,17 @@ def drawn(kind: str, seed: int) -> Case:
 #: How far a value may be off: of real terms a share of their size, and of all values the digits
 #: that are reported.
 NEAR, DIGITS = 1e-8, {True: 1e-13, False: 2e-15}
+
+
+def answered(case: Case, **options: Any) -> tuple[Any, list[str]]:
+    """Return the front of a case, and what is false about it or was false on the way."""
+    found: list[str] = []
+    if case.first_points is not None:
+        first = placeopt.enumerate(case.model(), max_points=case.first_points, **options)
+        found = faults(case, first)
+        options["start"] = first
+    front = placeopt.enumerate(case.model(), gap=case.gap, **options)
+    return front, found + faults(case, front)
 
 
 def faults(case: Case, front: Any) -> list[str]:
@@ -719,6 +749,10 @@ def faults(case: Case, front: Any) -> list[str]:
         every = np.concatenate((every, *_between(case, solutions, signs)))
         far = [v for v in every if not (points <= v + reach + near).all(axis=1).any()]
         found += [f"nothing near {(v * signs).tolist()}" for v in far[:3]]
+    if status == "extreme":
+        for weights in np.random.default_rng(0).dirichlet(np.ones(len(signs)), 20):
+            if abs((points @ weights).min() - (every @ weights).min()) > near @ weights:
+                found.append(f"no extreme point for weights {weights.tolist()}")
     if front.bounds:
         bounds = np.array(front.bounds) * signs
         missed = [v for v in every if not (bounds <= v + near).all(axis=1).any()]

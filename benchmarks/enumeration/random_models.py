@@ -1,0 +1,139 @@
+"""`placeopt.enumerate` on random models of many kinds, against every vector that they can reach.
+
+    python benchmarks/enumeration/random_models.py [--each 80] [--kinds KIND ...]
+
+Writes ``random_models.md`` beside this file. The models and the brute force are those of
+tests/differential/models.py: exact, in fractions, without code of placeopt. Exit code 1 where an
+answer is false. Ten minutes on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "differential")]
+
+import stamps  # noqa: E402
+from machine import facts, table  # noqa: E402
+
+from models import KINDS, answered, drawn, is_refused  # noqa: E402
+from placeopt.core.errors import PlaceoptError  # noqa: E402
+
+SOLVERS = ("highs", "scip")
+#: Seconds for one model: far more than any takes.
+LIMIT = 600.0
+#: Endings that lack nothing.
+SURE = ("complete", "extreme", "grid", "infeasible", "refused")
+
+
+def main() -> None:
+    """Draw, answer, judge and write the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--each", type=int, default=80, help="models of each kind")
+    parser.add_argument("--first", type=int, default=1000, help="seed of the first")
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    arguments = parser.parse_args()
+    logging.disable(logging.CRITICAL)  # Pyomo's remarks on its pieces
+    seeds = range(arguments.first, arguments.first + arguments.each)
+    rows, remarks = [], list[str]()
+    for kind in arguments.kinds:
+        for solver in SOLVERS:
+            rows.append(measured(kind, solver, seeds, remarks))
+            print(rows[-1], file=sys.stderr, flush=True)
+    false = sum(row.false for row in rows)
+    settings = {"each": arguments.each, "first": arguments.first, "kinds": arguments.kinds}
+    stamps.write(HERE / "random_models.md", page(rows, remarks), __file__, settings)
+    sys.exit(1 if false else 0)
+
+
+@dataclass
+class Tally:
+    """How the models of a kind end by one solver."""
+
+    kind: str
+    solver: str
+    models: int
+    ends: Counter[str] = field(default_factory=Counter)
+    false: int = 0
+    points: int = 0
+    calls: int = 0
+    cpu: float = 0.0
+
+
+def measured(kind: str, solver: str, seeds: range, remarks: list[str]) -> Tally:
+    """Answer the models of a kind, and judge the answers."""
+    tally, began = Tally(kind, solver, len(seeds)), time.process_time()
+    for seed in seeds:
+        case = drawn(kind, seed)
+        try:
+            front, found = answered(case, solver=solver, seconds=LIMIT)
+        except PlaceoptError as error:
+            tally.ends["refused"] += 1
+            found = [] if is_refused(case, error) else [f"{type(error).__name__}: {error}"]
+        except Exception as error:
+            tally.ends["crashed"] += 1
+            found = [f"{type(error).__name__}: {error}"]
+        else:
+            said = front.runs[0].parameters
+            tally.ends[said["status"]] += 1
+            tally.calls += front.runs[0].solver_calls
+            tally.points += len(front)
+            if said["status"] not in SURE:
+                remarks.append(f"{kind} {seed}, {solver}: {said['reason']}")
+        if found:
+            tally.false += 1
+            remarks.append(f"{kind} {seed}, {solver}: FALSE, {found[0]}")
+    tally.cpu = time.process_time() - began
+    return tally
+
+
+def page(rows: list[Tally], remarks: list[str]) -> str:
+    """Return the page."""
+    header = ["kind", "what", "solver", "models", "false", "ends", "points", "calls", "CPU s"]
+    body = [
+        [
+            row.kind,
+            (KINDS[row.kind].__doc__ or "").strip().split("\n")[0].rstrip("."),
+            row.solver,
+            row.models,
+            row.false,
+            ", ".join(f"{n} {end}" for end, n in row.ends.most_common()),
+            row.points,
+            row.calls,
+            f"{row.cpu:.1f}",
+        ]
+        for row in rows
+    ]
+    models = sum(row.models for row in rows if row.solver == SOLVERS[0])
+    asked = sum(row.models for row in rows)
+    sure = sum(n for row in rows for end, n in row.ends.items() if end in SURE)
+    lines = [
+        "# Random models, against brute force",
+        "",
+        "Written by `random_models.py`. A front is false where it lacks a point under `complete`,",
+        "has one that is no vector of the model, calls one optimal that is beaten, breaks a gap,",
+        "has bounds above a vector, or ends with a status that is not so.",
+        "",
+        f"* {facts('highspy', 'pyscipopt', 'pyomo', 'numpy')}",
+        f"* {models:,} models, each by both solvers: {sum(row.false for row in rows)} false",
+        f"* {sure:,} of {asked:,} answers lack nothing; of the others the status says what",
+        "",
+        *table(header, body),
+        "",
+    ]
+    if remarks:
+        lines += ["## What lacks something", "", *(f"* {remark}" for remark in remarks), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
