@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -17,7 +18,6 @@ from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
-from placeopt.temporal.exact.machine_cuts import RaisedCuts
 from placeopt.temporal.exact.numbers import Numbers, numbers
 from placeopt.temporal.exact.patterns import build_patterns
 from placeopt.temporal.exact.price_cuts import price_cuts
@@ -33,10 +33,8 @@ _MAX_SETS = 3_000
 _OWN_SECONDS = 10.0
 #: Share of a certificate's seconds for the bounds; then points are compared with them.
 _BOUND_SHARE = 0.75
-#: Limits and lines of a certificate.
+#: Limits where no clock ends the work, and lines of a certificate.
 _CELLS, _LINES = 120, 96
-#: Parts of the plans at each exchange rate, where a clock ends the work.
-_PARTS = 32
 #: Requests up to which the configuration program is solved too; it grows with them.
 _MAX_PROGRAM = 100
 
@@ -54,17 +52,18 @@ Lines = Annotated[
 def lower_bounds(
     numbers: Numbers,
     budget: Budget,
-    cells: int,
-    lines: int,
-    parts: int | None = None,
+    cells: int | None = None,
+    lines: int = _LINES,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
     It comes from prices of demands and, for few requests, from the configuration program, which
-    prices every request apart, and from the program over machines, which raises its cuts. The cuts,
-    shape (c, 3), and the number of linear programs solved are returned too. There are none where
-    cost is no objective.
+    prices every request apart. The cuts, shape (c, 3), and the number of linear programs solved are
+    returned too. There are none where cost is no objective. Without `cells` the program is solved
+    at 120 limits, or for as long as there is time.
     """
+    if cells is None:
+        cells = _CELLS if budget.seconds_limit is None else sys.maxsize
     low = least_values(numbers)
     if all(lease.price == 0 for lease in numbers.leases):
         return low[None, :], np.empty((0, 3)), 0
@@ -75,11 +74,6 @@ def lower_bounds(
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high, solves = np.maximum(high, grid.high), solves + program.solves
-        raised = RaisedCuts(numbers, cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]))
-        if parts is None:  # without a clock nothing ends the passes early
-            parts = 1 if budget.seconds_limit is None else _PARTS
-        raised.raise_all(parts, budget)
-        cuts, solves = raised.cuts, solves + raised.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
 
@@ -105,24 +99,16 @@ def bound(
     task: Task[Temporal],
     *,
     cells: Annotated[
-        int,
+        int | None,
         Field(
             ge=1,
             le=100_000,
             description="Limits on latency and interruption at which the configuration program "
-            "is solved, chosen where the bound is loose.",
-        ),
-    ] = _CELLS,
-    lines: Lines = _LINES,
-    parts: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=512,
-            description="Parts into which the plans are split at each exchange rate, by the "
-            "latency of requests; 32 by default, 1 without a time limit.",
+            "is solved, chosen where the bound is loose; 120 by default, with a time limit as many "
+            "as there is time for.",
         ),
     ] = None,
+    lines: Lines = _LINES,
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
@@ -137,7 +123,7 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, cuts, solves = lower_bounds(data, task.budget, cells, lines, parts)
+    found, cuts, solves = lower_bounds(data, task.budget, cells, lines)
     completed = not task.budget.out_of_time
     bounds = data.values(found)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
@@ -148,7 +134,7 @@ def bound(
         bounds=bounds.tolist(),
         solver_calls=solves,
         completed=completed,
-        parameters={"cells": cells, "lines": lines, "parts": parts},
+        parameters={"cells": cells, "lines": lines},
         libraries=["highspy"],
     )
     return graded(front, "cost_usd")
@@ -174,7 +160,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE), _CELLS, _LINES)
+        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE))
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )
