@@ -45,7 +45,7 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     began, spent = own.seconds, own.evaluations
     weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
     relaxation, proofs = Relaxation(problem), list[Prices]()
-    for prices, _ in relaxation.ascents(weights, own, _STEPS, patterns=True):
+    for prices, _ in relaxation.ascents(weights, own, _STEPS):
         proofs.append(prices)
         own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
     if closes(relaxation, own):

@@ -208,10 +208,8 @@ def by_weights(
     found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
     affordable = [] if found.plans and budget.exhausted else weights
-    # A search for many weights has no time for patterns, and one that closes its gap charges more.
     alone = len(weights) == 1
-    patterns = not search or (alone and not closes(relaxation, budget))
-    ascents = relaxation.ascents(affordable, budget, steps, part, patterns=patterns)
+    ascents = relaxation.ascents(affordable, budget, steps, part)
     for prices, share in ascents:
         found.proofs.append(prices)
         if not found.plans or not budget.exhausted:

@@ -23,7 +23,6 @@ from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
 from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
 from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
-from placeopt.edge_cloud.local_search.sparse_charging import raised
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
 #: First and last step of the prices of nodes, in units of `Relaxation.typical_difference`.
@@ -180,8 +179,6 @@ class Relaxation:
         share: Budget,
         steps: int = 200,
         start: np.ndarray | None = None,
-        *,
-        patterns: bool = False,
     ) -> Prices:
         """Return good prices for a weight of the cost; every step is an evaluation.
 
@@ -191,8 +188,6 @@ class Relaxation:
             Ends the ascent before `steps`.
         start : ndarray, optional
             Prices to begin with, shape (nodes, 2); prices of layers by default.
-        patterns : bool
-            Whether what is left of the share raises the bound by charges of patterns.
         """
         scale = self.typical_difference(weight)
         climbs = Climbs(self.instance, weight, self.unit, scale)
@@ -225,9 +220,6 @@ class Relaxation:
         charged = best.price, best_charge
         if plain:
             best = replace(plain, bound=best.bound, charged=charged)
-        if patterns:
-            given = self.instance, self.shapes, weight, charged, climbs.columns, scale
-            best = replace(best, bound=max(best.bound, raised(*given, share)))
         return best
 
     def _overload(self) -> np.ndarray:
@@ -250,8 +242,6 @@ class Relaxation:
         budget: Budget,
         steps: tuple[int, int],
         part: float = 1.0,
-        *,
-        patterns: bool = False,
     ) -> Iterator[tuple[Prices, Budget]]:
         """Yield good prices for one weight after another, each from the prices before.
 
@@ -264,8 +254,6 @@ class Relaxation:
         part : float
             Part of a weight's share of the budget that the prices may use; what is left of the
             share is yielded too.
-        patterns : bool
-            See `ascend`.
         """
         start = None
         for k, weight in enumerate(weights):
@@ -273,7 +261,7 @@ class Relaxation:
                 return
             share = budget.share(1 / (len(weights) - k))
             mine = share.share(part)
-            prices = self.ascend(weight, mine, steps[k > 0], start, patterns=patterns)
+            prices = self.ascend(weight, mine, steps[k > 0], start)
             yield prices, share
             start = prices.price
 
