@@ -62,8 +62,9 @@ class Refinement:
         The problem.
     sizes : tuple of dict
         Sizes of the instances, one for each of `SEEDS`.
-    off : callable
-        Returns what switches it off: a mock patch.
+    off : callable or None
+        Returns what switches it off: a mock patch. None stands for what has been removed since it
+        was measured.
     method : str or None
         Measured is the hypervolume of this method; without one, the gap of a certificate.
     """
@@ -73,36 +74,8 @@ class Refinement:
     lines: int
     kind: str
     sizes: tuple[dict[str, int], ...]
-    off: Callable[[], Any]
+    off: Callable[[], Any] | None
     method: str | None = None
-
-
-def _no_machine_bounds() -> Any:
-    """Spend the time on more limits of the configuration program instead."""
-    from placeopt.temporal.exact import bounds
-
-    class Plain:
-        solves = 0
-
-        def __init__(self, numbers: Any, cuts: np.ndarray, *ranges: Any):
-            self.cuts = cuts.copy()
-
-        def raise_all(self, *asked: Any) -> None:
-            """Raise nothing."""
-
-    return mock.patch.multiple(bounds, RaisedCuts=Plain, _CELLS=1000)
-
-
-def _no_latency_tree() -> Any:
-    from placeopt.temporal.exact import bounds
-
-    return mock.patch.object(bounds, "_PARTS", 1)
-
-
-def _no_sparse_charging() -> Any:
-    from placeopt.edge_cloud.local_search import prices
-
-    return mock.patch.object(prices, "raised", lambda *asked: -np.inf)
 
 
 def _no_levelling() -> Any:
@@ -156,15 +129,7 @@ REFINEMENTS = (
         963,
         "temporal",
         REQUESTS,
-        _no_machine_bounds,
-    ),
-    Refinement(
-        "splitting plans by latency",
-        "temporal/exact/latency_tree",
-        129,
-        "temporal",
-        REQUESTS,
-        _no_latency_tree,
+        None,
     ),
     Refinement(
         "charges of patterns for many applications",
@@ -172,7 +137,7 @@ REFINEMENTS = (
         538,
         "edge-cloud",
         APPLICATIONS,
-        _no_sparse_charging,
+        None,
     ),
     Refinement(
         "level loads of pools", "temporal/levelling", 86, "temporal", MANY, _no_levelling, "sharded"
@@ -229,7 +194,7 @@ def instances(refinement: Refinement) -> Iterator[tuple[str, Problem]]:
 @contextmanager
 def switched(refinement: Refinement, on: bool) -> Iterator[None]:
     """Run the block with the refinement, or without."""
-    if on:
+    if on or refinement.off is None:
         yield
     else:
         with refinement.off():
@@ -288,7 +253,7 @@ def rows(cells: dict[str, Any], limits: list[float]) -> Iterator[list[str]]:
     """Yield a row for each refinement: what it is worth at each limit, mean and best case."""
     for one in REFINEMENTS:
         what = "gap, points" if one.method is None else f"hypervolume of {one.method}, %"
-        row = [one.name, one.files, str(one.lines), what]
+        row = [one.name, one.files, str(one.lines), what, "removed" if one.off is None else ""]
         for seconds in limits:
             found = [v for k, v in cells.items() if _is_of(k, one, seconds)]
             sign = -1 if one.method is None else 1
@@ -312,10 +277,18 @@ def main() -> None:
     cells = json.loads(CELLS.read_text(encoding="utf-8")) if CELLS.exists() else {}
     said = facts("placeopt", "numpy", "highspy")
     for refinement in REFINEMENTS:
-        if not asked.only or refinement.name in asked.only.split(","):
+        wanted = not asked.only or refinement.name in asked.only.split(",")
+        if wanted and refinement.off is not None:
             for seconds in limits:
                 measured(refinement, seconds, cells)
-    columns = ("refinement", "files", "lines", "measured", *(f"gain at {s:g} s" for s in limits))
+    columns = (
+        "refinement",
+        "files",
+        "lines",
+        "measured",
+        "now",
+        *(f"gain at {s:g} s" for s in limits),
+    )
     text = [
         "# What refinements are worth",
         "",
