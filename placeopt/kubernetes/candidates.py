@@ -20,7 +20,14 @@ from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
 from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, taints_of
+from placeopt.kubernetes.objects import (
+    Amounts,
+    KubernetesNode,
+    ObjectMeta,
+    amounts,
+    other_amounts,
+    taints_of,
+)
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read
@@ -72,6 +79,8 @@ class _Machine:
     labels: dict[str, str] = field(default_factory=dict)
     taints: list[tuple[str, str, str]] = field(default_factory=list)
     resources: dict[str, int] = field(default_factory=dict)
+    machine: Amounts = (None, None)
+    pool_limits: dict[str, int] = field(default_factory=dict)
 
     @property
     def stem(self) -> str:
@@ -97,6 +106,8 @@ class _Machine:
                 taints=self.taints,
                 further={"pods": self.pods, **self.resources},
                 candidate=True,
+                machine=self.machine,
+                pool_limits=self.pool_limits,
             )
             for name in (f"{self.stem}-{first + k}" for k in range(self.count))
         ]
@@ -123,10 +134,11 @@ def read_candidates(
         Names the file, the line and what is legal.
     """
     if str(path).lower().endswith((".yaml", ".yml", ".json")):
-        machines = [m for view in read(path) for m in _pool_machines(view, book, region, notes)]
-        if not machines:
+        pools = [pool for view in read(path) for pool in _pools(view, notes)]
+        machines = [m for pool in pools for m in _pool_machines(pool, book, region, notes)]
+        if not pools:
             raise DocumentError(
-                "no NodePool with a machine to buy",
+                "no NodePool",
                 file=str(path),
                 path="line 1",
                 remedy="give objects of the kind NodePool, or CSV",
@@ -247,18 +259,22 @@ def _resource(row: TableRow, text: str) -> tuple[str, int]:
 # -- NodePools -------------------------------------------------------------------------------------
 
 
+def _pools(view: View, notes: Notes) -> list[View]:
+    """Return the NodePools among the objects of a document."""
+    if view["kind"].value == "List":
+        return [pool for one in view["items"].items() for pool in _pools(one, notes)]
+    if view["kind"].value == "NodePool":
+        return [view]
+    name = view["metadata"]["name"].name("?")
+    notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
+    return []
+
+
 def _pool_machines(
     view: View, book: PriceBook | None, region: str | None, notes: Notes
 ) -> list[_Machine]:
     """Return what a NodePool may launch, of the machines of a book."""
-    if view["kind"].value == "List":
-        return [
-            m for one in view["items"].items() for m in _pool_machines(one, book, region, notes)
-        ]
     name = view["metadata"]["name"].name("?")
-    if view["kind"].value != "NodePool":
-        notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
-        return []
     spec = view["spec"]["template"]["spec"]
     offers = (book or PriceBook()).offers
     sized = {k: o for k, o in offers.items() if {"cpu_cores", "memory_gib"} <= o.keys()}
@@ -271,18 +287,23 @@ def _pool_machines(
     terms = list(spec["requirements"].items())
     labels = view["spec"]["template"]["metadata"]["labels"].labels()
     taints = taints_of(spec)
+    limits = _limits(view["spec"]["limits"])
     found = []
     for (place, kind), offer in sized.items():
         if region is None or place == region:
             for machine in _offers(name, place, kind, offer, terms):
                 machine.labels = labels | machine.labels
                 machine.taints = taints
-                machine.count = min(machine.count, _limit(view, machine, notes, name))
+                machine.pool_limits, machine.machine = limits, (machine.cpu, machine.memory)
+                machine.count = min(machine.count, _most(machine))
                 found.append(_reserve(machine, spec["kubelet"], notes, name))
     notes.add(
         "assumption", "NodePools: machines of the price files that its requirements allow", name
     )
     _name_unread(view, notes, name)
+    if not any(m.count for m in found):
+        text = "NodePools that buy nothing: requirements or limits allow no machine of --prices"
+        notes.add("assumption", text, name)
     return [m for m in found if m.count > 0]
 
 
@@ -399,18 +420,21 @@ def _meets(term: View, labels: Mapping[str, str]) -> bool:
     raise term.fault(f"{operator[:20]!a} is not read", "legal: In, NotIn, Gt, Lt, Exists")
 
 
-def _limit(view: View, machine: _Machine, notes: Notes, name: str) -> int:
-    """Return how many machines of a type the limits of a NodePool allow, by themselves."""
-    limits, most = view["spec"]["limits"], machine.count
-    for key, size, convert in (
-        ("cpu", machine.cpu, millicores),
-        ("memory", machine.memory, whole_bytes),
-    ):
-        if limits[key]:
-            most = min(most, convert(limits[key].value, capacity=True) // max(1, size))
-            text = "limits of NodePools: for each machine type by itself, not for all together"
-            notes.add("not-expressed", text, name)
-    return most
+def _limits(view: View) -> dict[str, int]:
+    """Return what the nodes of a NodePool may have together: milli-CPU, bytes, and others."""
+    cpu, memory = amounts(view, capacity=True)
+    both = {"cpu": cpu, "memory": memory}
+    found = other_amounts(view, capacity=True) if view else {}
+    return {key: most for key, most in both.items() if most is not None} | found
+
+
+def _most(machine: _Machine) -> int:
+    """Return how many of a machine the limits of its NodePool allow if there is nothing else."""
+    size = {"cpu": machine.cpu, "memory": machine.memory, "nodes": 1}
+    limits = machine.pool_limits
+    return min(
+        (limits[key] // max(1, size[key]) for key in size if key in limits), default=_MAX_COUNT
+    )
 
 
 def _reserve(machine: _Machine, kubelet: View, notes: Notes, name: str) -> _Machine:

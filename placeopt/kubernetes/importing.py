@@ -357,6 +357,7 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
     asked = {
         "--spread": options.spread,
         "--max-share": options.max_share < 1,
+        "--max-spot-share": options.max_spot_share < 1,
         "--headroom": options.headroom > 0,
         "--survive": options.survive,
         "--replicas": options.replicas,

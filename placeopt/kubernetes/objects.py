@@ -162,6 +162,8 @@ class KubernetesNode:
     layer: str | None = None
     user_latency_ms: float | None = None
     candidate: bool = False  # not there yet: it could be bought
+    machine: Amounts = (None, None)  # cpu and memory of a candidate with what the system takes
+    pool_limits: dict[str, int] = field(default_factory=dict)  # of its NodePool, all machines
 
     @property
     def name(self) -> str:
@@ -291,7 +293,7 @@ def container(view: View, *, host_network: bool = False) -> ContainerSpec:
         sidecar=view["restartPolicy"].value == "Always",
         environment=environment,
         host_ports=tuple(_host_ports(view["ports"], host_network)),
-        further=_further(limits) | _further(requests),
+        further=other_amounts(limits) | other_amounts(requests),
     )
 
 
@@ -314,7 +316,7 @@ def _defaulted(requests: Amounts, limits: Amounts) -> Amounts:
     return cpu, memory
 
 
-def _further(view: View, *, capacity: bool = False) -> dict[str, int]:
+def other_amounts(view: View, *, capacity: bool = False) -> dict[str, int]:
     """Return the resources of a list besides cpu and memory."""
     found = {}
     for key in view.mapping():
@@ -359,7 +361,7 @@ def pod_spec(view: View) -> PodSpec:
         inits=[container(c, host_network=net) for c in view["initContainers"].items()],
         own_requests=amounts(view["resources"]["requests"]),
         overhead=amounts(view["overhead"]),
-        further_overhead=_further(view["overhead"]),
+        further_overhead=other_amounts(view["overhead"]),
         node=view["nodeName"].name(),
         selector=view["nodeSelector"].labels(),
         volumes=[_volume(v) for v in view["volumes"].items()],
@@ -458,7 +460,7 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         meta=about,
         cpu=cpu,
         memory=memory,
-        further=_further(status["allocatable"], capacity=True),
+        further=other_amounts(status["allocatable"], capacity=True),
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
         taints=taints_of(spec),

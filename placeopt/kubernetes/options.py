@@ -39,6 +39,9 @@ class ImportOptions:
         ``node`` or ``zone``, over which rolling updates spread every workload.
     max_share : float
         Largest share of a workload's replicas on one node, in rolling updates.
+    max_spot_share : float
+        Largest share of the nodes in use that spot nodes of one machine type may be where a rolling
+        update newly uses one of them.
     survive : tuple of str
         What rolling updates keep when a node is lost: ``replicas``, or ``room`` for each pod.
     max_latency_ms : float, optional
@@ -71,6 +74,7 @@ class ImportOptions:
     headroom: float = 0.0
     spread: tuple[str, ...] = ()
     max_share: float = 1.0
+    max_spot_share: float = 1.0
     survive: tuple[str, ...] = ()
     max_latency_ms: float | None = None
     new_requests: NewRequests = field(default_factory=NewRequests)

@@ -95,12 +95,15 @@ class _Places:
     def __init__(self, arrays: UpdateArrays):
         self.a = a = arrays
         self.free = a.capacity - a.load_of(a.stuck, a.new)
+        self.used = a.hosting(a.stuck)
         self.counts = rules.counted(a.packed_rules, np.where(a.stuck, a.home, -1))
 
     def of(self, m: int) -> np.ndarray:
         """Return on which nodes microservice m has room, and nothing keeps it away, bool (N,)."""
         a = self.a
         hosts: np.ndarray = a.may_host(m) & ((self.free >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
+        if a.limits.any:
+            hosts &= a.limits.open_to(self.used)
         first, last = a.rules.check_first[m : m + 2]
         for kind, c, bound, _ in a.rules.checks[first:last].tolist():
             if kind == APART:
@@ -116,6 +119,7 @@ class _Places:
         scale = np.maximum(self.a.capacity[choice, :2], 1)
         n = int(choice[(self.free[choice, :2] / scale).sum(axis=1).argmin()])
         self.free[n] -= self.a.new[m]
+        self.used[n] = True
         rules.tally(self.a.packed_rules, self.counts, m, n, 1)
         return True
 
@@ -152,17 +156,21 @@ class _Free:
         where = np.where(arrays.home == arrays.waiting, -1, arrays.home)
         self.counts = rules.counted(arrays.packed_rules, where)
         self.free = arrays.capacity - arrays.initial_load
+        self.used = np.asarray(arrays.initial_load.any(axis=1))
         self.scale = np.maximum(arrays.capacity[:, :2], 1)
 
     def start(self, m: int) -> int | None:
         """Start microservice m on the node least in use afterwards; return it, None for none."""
         a = self.a
         room = a.may_host(m) & ((self.free >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
+        if a.limits.any:
+            room &= a.limits.open_to(self.used)
         choice = np.flatnonzero(room)
         left = ((self.free[choice, :2] - a.new[m, :2]) / self.scale[choice]).sum(axis=1)
         for n in choice[np.argsort(-left, kind="stable")].tolist():
             if rules.may_start(a.packed_rules, self.counts, m, n):
                 self.free[n] -= a.new[m]
+                self.used[n] = True
                 rules.tally(a.packed_rules, self.counts, m, n, 1)
                 return int(n)
         return None
@@ -179,9 +187,11 @@ def _reasons(without: list[Unit], free: _Free, number: dict[tuple[str, str], int
         why = "has the labels and tolerated taints that suit"
         if allowed:
             fits = ((free.free[allowed] >= a.new[m]) | (a.new[m] == 0)).all(axis=1)
-            why = (
-                "has, by its rules about other pods, a place for" if fits.any() else "has room for"
-            )
+            why = "has room for"
+            if fits.any():
+                legal_to_buy = not a.limits.any or a.limits.open_to(free.used)[allowed][fits].any()
+                whose = "its rules about other pods" if legal_to_buy else "limits of nodes to buy"
+                why = f"has, by {whose}, a place for"
         found.append(f"no node {why} {unit.label} ({amounts})")
     if len(without) > _NAMED:
         found.append(f"and {len(without) - _NAMED} more (--unplaceable leave-out leaves them out)")

@@ -10,6 +10,7 @@ from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.faults import check_faults
 from placeopt.kubernetes.new_requests import NewSize
+from placeopt.kubernetes.node_limits import limits_of_nodes
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -53,6 +54,7 @@ def update_document(
         "applications": applications,
         "node_sets": rules.node_sets,
         "rules": rules.rules,
+        "limits": limits_of_nodes(cluster, options),
     }
     if survive := _survival(options, rules):
         document["survival"] = survive
@@ -60,7 +62,7 @@ def update_document(
         document["price_unit"] = "USD/h"
     if word := _word_of_places(cluster.site):
         document["cluster_word"] = word
-    for field in ("cluster_latency_ms", "node_sets", "rules"):
+    for field in ("cluster_latency_ms", "node_sets", "rules", "limits"):
         if not document[field]:
             del document[field]
     return document, items

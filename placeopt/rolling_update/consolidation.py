@@ -165,13 +165,16 @@ class Consolidation:
         """
         for target in self._targets(budget):
             legal = not self.ruled or self._is_legal(target.node)
-            if legal and self._is_within(target.node) and self._has_spare(target.node):
+            if legal and self._excess(target.node) == 0 and self._has_spare(target.node):
                 yield target
 
-    def _is_within(self, node: np.ndarray) -> bool:
-        """Return whether the nodes of a deployment, (M,), keep the limits of nodes."""
+    def _excess(self, node: np.ndarray) -> float:
+        """Return by how much the nodes of a deployment, (M,), break the limits of nodes."""
         a = self.problem.arrays
-        return a.limits.within(np.bincount(node, minlength=len(a.price)) > 0, a.num_real)
+        if not a.limits.any:
+            return 0.0
+        used = np.bincount(node, minlength=len(a.price)) > 0
+        return float(a.limits.excess(used[None], a.num_real)[0])
 
     def _trimmed(self, is_open: np.ndarray) -> np.ndarray:
         """Return open nodes, (N,), without those that limits do not allow together.
@@ -371,7 +374,7 @@ class Consolidation:
             before, node, is_open = self._price(state), state.node.copy(), state.open.copy()
             self._set_open(state, n, True)
             if any(
-                price < before and self._is_within(self._nodes(state))
+                price < before and self._excess(self._nodes(state)) == 0
                 for price in self._descend(state, budget, keep=n)
             ):
                 return True
@@ -459,13 +462,13 @@ class Consolidation:
 
     def _close_by_repair(self, state: kernels.PackingState, n: int, rounds: int) -> bool:
         """Close node n in place; where that overloads others for good, restore the state."""
-        node, is_open = state.node.copy(), state.open.copy()
+        node, is_open, before = state.node.copy(), state.open.copy(), self._nodes(state)
         self._set_open(state, n, False)
         if (
             self._has_room(state, n)
             and kernels.evacuate(self.instance, state, n)
             and self._repair(state, rounds)
-            and self._has_spare(self._nodes(state))
+            and self._is_kept(state, self._excess(before))
         ):
             return True
         self._restore(state, node, is_open)
@@ -476,14 +479,22 @@ class Consolidation:
 
         Exchanges that did not empty it stay: they bring together on it what is free elsewhere.
         """
-        node, is_open = state.node.copy(), state.open.copy()
+        node, is_open, before = state.node.copy(), state.open.copy(), self._nodes(state)
         self._set_open(state, n, False)
         emptied = self._has_room(state, n) and bool(empty_node(self.instance, state, n, rounds))
-        if not self._has_spare(self._nodes(state)):
+        if not self._is_kept(state, self._excess(before)):
             self._restore(state, node, is_open)
             return False
         self._set_open(state, n, not emptied)
         return emptied
+
+    def _is_kept(self, state: kernels.PackingState, excess: float) -> bool:
+        """Return whether a state keeps the limits of nodes as well as before, and has spare room.
+
+        A node that is closed may make the share of others too large.
+        """
+        node = self._nodes(state)
+        return self._has_spare(node) and self._excess(node) <= excess
 
     def _has_room(self, state: kernels.PackingState, n: int) -> bool:
         """Return whether the open nodes together have room for their load and that of node n.

@@ -13,7 +13,7 @@ import numpy as np
 from placeopt.rolling_update.document import NodeLimit
 
 #: Stands for no limit of an amount.
-_NO_LIMIT = np.iinfo(np.int64).max // 4
+NO_LIMIT = np.iinfo(np.int64).max // 4
 
 
 class NodeLimits:
@@ -43,9 +43,9 @@ class NodeLimits:
         self.amount = np.zeros((len(limits), len(now)), dtype=np.int64)
         for k, limit in enumerate(limits):
             self.amount[k, [number[name] for name in limit.amounts]] = list(limit.amounts.values())
-        self.most = np.array([_NO_LIMIT if x.most is None else x.most for x in limits], np.int64)
+        self.most = np.array([NO_LIMIT if x.most is None else x.most for x in limits], np.int64)
         self.share = np.array([1.0 if x.share is None else x.share for x in limits])
-        self.bought: np.ndarray = (self.amount[self.most < _NO_LIMIT] > 0).any(axis=0) & ~now
+        self.bought: np.ndarray = (self.amount[self.most < NO_LIMIT] > 0).any(axis=0) & ~now
 
     @property
     def any(self) -> bool:

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from little_clusters import Json, deployment, imported, node, texts
+from little_clusters import Json, deployment, ended, imported, node, texts
 
 from placeopt import api
-from placeopt.cli import main
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.front import Front, Point
 from placeopt.kubernetes.approval import Approval
@@ -158,12 +157,6 @@ def test_min_saving_is_in_dollars(tmp_path: Path, kubernetes_data: Path) -> None
     to = ["--to", "rolling-update", "--missing-prices", "default=0.10", "-o", files[0]]
     assert ended("import", "kubernetes", cluster, *to) == 0
     assert {n["price"] for n in json.loads(Path(files[0]).read_text())["nodes"]} == {0.1}
-
-
-def ended(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as error:
-        main(list(arguments))
-    return int(error.value.code or 0)
 
 
 # -- commitments -----------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from placeopt.kubernetes.verify import verify, verify_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+from little_clusters import ended
 from made_clusters import made_cluster, prices
 from scheduler_filters import Replay, Scheduler, key_of, must_stay, replay
 from wild_clusters import candidates, wild_cluster, with_bought
@@ -214,10 +215,3 @@ def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "controller": True}
-
-
-def ended(*arguments: str) -> int:
-    """Return the exit code of a command."""
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return int(end.value.code or 0)

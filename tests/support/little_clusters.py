@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from placeopt.cli import main
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.units import MovingRules
@@ -126,6 +129,13 @@ def imported(
     path = written(folder / "cluster.json", objects)
     made = ImportOptions(rules=MovingRules(**(rules or {})), **options)
     return import_files([path], to, made, **(files or {}))
+
+
+def ended(*arguments: str) -> int:
+    """Return the exit code of a command."""
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return int(end.value.code or 0)
 
 
 def texts(done: Imported, topic: str) -> str:

@@ -211,6 +211,16 @@ MaxShareOption = Annotated[
         rich_help_panel=_MOVE,
     ),
 ]
+MaxSpotShareOption = Annotated[
+    float,
+    typer.Option(
+        min=0.01,
+        max=1,
+        help="rolling-update: maximum share of the nodes in use that are spot nodes of one machine "
+        "type, such as 0.3, where a plan adds one. One is always legal.",
+        rich_help_panel=_MOVE,
+    ),
+]
 NewRequestsOption = Annotated[
     Path | None,
     Option(
@@ -329,6 +339,7 @@ def import_kubernetes(
     headroom: HeadroomOption = 0.0,
     spread: SpreadOption = None,
     max_share: MaxShareOption = 1.0,
+    max_spot_share: MaxSpotShareOption = 1.0,
     survive: SurviveOption = None,
     new_requests: NewRequestsOption = None,
     replicas: ReplicasOption = None,
@@ -368,15 +379,9 @@ def import_kubernetes(
     from placeopt.kubernetes.sizes import MissingRequests
     from placeopt.kubernetes.units import MovingRules
 
-    require_outputs(
-        output,
-        None if output is None else origins.beside(output),
-        report,
-        inputs=(
-            *(*files, nodes, candidates, *(prices or ()), commitments, latency),
-            *(new_requests, execution),
-        ),
-    )
+    tables = (nodes, candidates, commitments, latency, new_requests, execution)
+    beside = None if output is None else origins.beside(output)
+    require_outputs(output, beside, report, inputs=(*files, *(prices or ()), *tables))
     if not 0 < slot_hours <= 1e6:
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
     _require_words("--spread", spread, "node", "zone")
@@ -400,6 +405,7 @@ def import_kubernetes(
         headroom=headroom,
         spread=tuple(spread or ()),
         max_share=max_share,
+        max_spot_share=max_spot_share,
         survive=tuple(survive or ()),
         leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
         any_architecture=_choice("--architectures", architectures, "known", "any"),
