@@ -46,16 +46,20 @@ papers: $(STAMP)
 pages: $(STAMP)
 	$(BIN)/python benchmarks/stamps.py
 
-# What would be released, in dist: the wheel and the sources, their metadata checked.
+# What would be released, in dist: the sources, a wheel for every platform, and one for this platform and Python that brings
+# compiled kernels; their metadata checked.
 wheel: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
-	rm -rf dist
+	rm -rf dist placeopt/_compiled
 	$(BIN)/python -m build --outdir dist .
+	$(BIN)/placeopt warm-up --any-cpu --jobs $(JOBS)
+	$(BIN)/python -m build --wheel --outdir dist .
+	rm -rf placeopt/_compiled
 	$(BIN)/python -m twine check --strict dist/*
 
 # A stranger's first hour: the wheel in an environment of its own, outside this folder, from an empty cache.
 first-hour: wheel
-	$(BIN)/python tests/first_hour/run.py dist/*.whl
+	$(BIN)/python tests/first_hour/run.py $$(ls dist/*.whl | grep -v none-any)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -73,5 +77,5 @@ $(STAMP): pyproject.toml
 	touch $(STAMP)
 
 clean:
-	rm -rf out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
+	rm -rf out build dist placeopt/_compiled .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks
 	find placeopt tests -name '*.nb[ic]' -delete

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import numba  # noqa: F401  # so that commands that a test runs in its own process find compiled kernels
+
 # Tests run side by side, one on each core: threads of torch and BLAS would wait for each other,
 # which cost an example that trains an agent seven times the CPU seconds.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +15,7 @@ from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import problem_names
 from placeopt.cli.screen import Quiet, console, emit_table, is_quiet, say
 from placeopt.core.compiling import CLOCK, Compiling, Expected
+from placeopt.core.errors import OutputError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,18 +73,30 @@ def _announcement(expected: Expected) -> str:
     )
 
 
+def interpret_kernels() -> None:
+    """Let Python run kernels, for commands that call few of them: compiling would take longer.
+
+    In a process where kernels may have been compiled already, they are.
+    """
+    if "numba" not in sys.modules:
+        from numba import config
+
+        config.DISABLE_JIT = True  # type: ignore[attr-defined]
+
+
 @contextmanager
 def announced() -> Iterator[None]:
     """Say what is being compiled until the command ends, and then what that took."""
-    notice = _Notice()
+    notice, before, began = _Notice(), CLOCK.kernels, CLOCK.compiled
     try:
         with CLOCK.watched(notice):
             yield
     finally:
         notice.end()
-        if CLOCK.compiled >= 1:
-            say(f"compiled {CLOCK.kernels} kernels in {CLOCK.compiled:.1f} s")
-        if not CLOCK.kept:
+        kernels, seconds = CLOCK.kernels - before, CLOCK.compiled - began
+        if seconds >= 1:
+            say(f"compiled {kernels} kernels in {seconds:.1f} s")
+        if kernels and not CLOCK.kept:
             say(NOT_KEPT)
 
 
@@ -92,6 +108,14 @@ def warm_up(
         ),
     ] = None,
     jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
+    any_cpu: Annotated[
+        bool,
+        typer.Option(
+            "--any-cpu",
+            help="Compile into the installed package, for any CPU of this kind: for images that "
+            "run on other machines.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Compile now what the first runs would compile.
@@ -100,6 +124,8 @@ def warm_up(
 
     Every method of the problems answers a small instance.
     """
+    if any_cpu:
+        _compile_for_any_cpu()
     from placeopt.warm_up import Warmed
     from placeopt.warm_up import warm_up as run
 
@@ -109,3 +135,29 @@ def warm_up(
     found = run(problems or (), jobs, tell)
     rows = [(one.kind, ", ".join(one.methods)) for one in found]
     emit_table(("problem", "methods that are ready"), rows, left=2, text=(1,))
+
+
+def _compile_for_any_cpu() -> None:
+    """Tell numba, which nobody has imported yet, and workers: they inherit the environment.
+
+    Raises
+    ------
+    OutputError
+        The package cannot be written to.
+    """
+    from placeopt import __file__ as package
+
+    folder = Path(package).parent / "_compiled"
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / "try").touch()
+        (folder / "try").unlink()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot write: {error.strerror}; run it as whoever installed placeopt"
+        ) from None
+    os.environ |= {
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "PLACEOPT_FOR_ANY_CPU": "1",
+    }

@@ -9,6 +9,7 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.commands import SOLVE, add, epilog
+from placeopt.cli.compiling import interpret_kernels
 from placeopt.cli.completion import problem_names, size_keys
 from placeopt.cli.screen import (
     AsJson,
@@ -66,6 +67,7 @@ def check(
     """
     from placeopt import registry
 
+    interpret_kernels()
     problem = registry.read(instance)
     verdict = _verdict(problem)
     if as_json:
@@ -96,11 +98,14 @@ def _look_for_a_plan(problem: Problem) -> tuple[bool | None, tuple[str, ...]]:
 
     None: it found none, and one may exist.
     """
+    import numpy as np
+
     from placeopt import api, registry
 
     method = registry.quick(problem)
     try:
-        front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
+        with np.errstate(over="ignore"):  # hashes wrap around, compiled or not
+            front = api.solve(problem, method, evaluations=_LOOK_EVALUATIONS, seconds=_LOOK_SECONDS)
     except UnsupportedError as error:
         return None, (f"no search was made: {error}",)
     if front.points:

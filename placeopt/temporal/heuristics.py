@@ -215,7 +215,9 @@ def _best(encoder: TemporalEncoder, X: np.ndarray) -> Iterator[Candidate]:
 def greedy(task: Task[Temporal]) -> Front:
     """Return the front of the greedy plans; `seed` and `start` of the task change nothing."""
     encoder = TemporalEncoder(task.problem, task.objectives)
-    X = seeds(encoder, np.random.default_rng(task.seed))
+    timed = task.budget.seconds_limit is not None
+    seconds = max(1e-3, task.budget.seconds_left) if timed else None
+    X = seeds(encoder, np.random.default_rng(task.seed), seconds)
     X = X[: max(1, task.budget.allow(len(X)))]
     task.budget.spend(len(X))
     return task.front(until_time(_best(encoder, X), task.budget, MIN_JUDGED), method="greedy")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,11 +26,11 @@ def outer(x):
 """
 
 
-def run(folder: Path, code: str) -> str:
+def run(folder: Path, code: str, *arguments: str) -> str:
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -296,3 +298,60 @@ def test_a_kernel_that_is_marked_anew_is_compiled_anew(tmp_path: Path) -> None:
         code = "import edited; print(edited.outer(5), len(edited.outer.stats.cache_hits))"
         seen.append((run(tmp_path, code), run(tmp_path, code)))
     assert seen == [("10 0", "10 1")] * 2
+
+
+SHIPPED = """
+import os, sys
+from pathlib import Path
+
+import numba
+import placeopt
+from placeopt.core.compiling import CLOCK
+from placeopt.core.kernels import cache
+
+if len(sys.argv) > 1:
+    numba.__version__ = sys.argv[1]
+cache.SHIPPED = Path("wheel")
+placeopt.__path__.append(os.getcwd())
+import placeopt.counted
+
+print(placeopt.counted.outer(5), CLOCK.kernels)
+"""
+
+
+def test_what_a_wheel_brings_is_loaded_where_it_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled for any CPU, and only read; else the kernel is compiled, into the user's cache."""
+
+    def told(*arguments: str) -> str:
+        cache = tempfile.mkdtemp(dir=tmp_path)
+        monkeypatch.setenv("NUMBA_CACHE_DIR", cache)
+        said = run(tmp_path, SHIPPED, *arguments)
+        assert bool(list(Path(cache).rglob("*.nbi"))) == said.endswith(" 2")
+        return said
+
+    module, wheel = tmp_path / "counted.py", tmp_path / "wheel"
+    module.write_text(COUNTED)
+    with monkeypatch.context() as build:
+        for name in ("PLACEOPT_FOR_ANY_CPU", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+            build.setenv(name, {"NUMBA_CPU_NAME": "generic"}.get(name, ""))
+        assert run(tmp_path, SHIPPED) == "31 2"
+    brought = {file: file.read_bytes() for file in wheel.iterdir()}
+    assert len(brought) == 2 and told() == "31 0"
+    assert told("0.1") == "31 2", "it is of another numba"
+    for file in brought:
+        file.write_bytes(b"damaged")
+        assert told() == "31 2"
+        file.write_bytes(brought[file])
+    module.write_text(COUNTED.replace("inner(x, 1)", "inner(x, 2)"))
+    assert told() == "32 2", "it is of another source"
+    module.write_text(COUNTED)
+    assert told() == "31 0"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", os.devnull)
+    monkeypatch.setenv("HOME", os.devnull)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    shutil.rmtree(tmp_path / "__pycache__")
+    (tmp_path / "__pycache__").write_text("no folder")
+    assert run(tmp_path, SHIPPED) == "31 0", "where nothing can be written"
+    assert {file: file.read_bytes() for file in wheel.iterdir()} == brought

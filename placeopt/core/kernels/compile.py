@@ -1,10 +1,9 @@
 """One way to compile a kernel; an edit is never served stale.
 
-numba caches a kernel's binary beside its source and asks the source file alone whether the binary
-is still good. A kernel may call kernels of other files, use their constants, and take their named
-tuples. Therefore each cached kernel here carries a stamp of its own file and of the files with
-kernels that its module imports, transitively, of the constants in its module, of the fields of its
-named tuples, and of how it is compiled.
+A kernel may call kernels of other files, use their constants, and take their named tuples. So the
+binary of each kernel is kept under a stamp of its own file and of the files with kernels that its
+module imports, transitively, of the constants in its module, and of how it is compiled
+(`placeopt.core.kernels.cache`).
 
 A kernel works on arrays that it is given. numba counts who uses an array, to free it in the end,
 wherever a name stands for one; in kernels of named tuples that takes more time than their work. So
@@ -24,17 +23,14 @@ from typing import Any
 import numpy as np
 from numba.core import config, event, sigutils, types
 from numba.core.dispatcher import Dispatcher
-from numba.core.runtime import rtsys
 from numba.core.targetconfig import ConfigStack
 
 from placeopt.core.collector import collector_at_rest
 from placeopt.core.compiling import CLOCK
-from placeopt.core.deferred import deferred
+from placeopt.core.kernels.cache import KernelCache
 from placeopt.core.kernels.callee import Callee, NumbaDispatcher
 
 _TUPLES: Any = types.BaseTuple
-#: Modules that numba imports to see that they are there; a kernel that calls them imports them.
-_ONLY_CHECKED = ("scipy.linalg", "scipy.linalg.cython_blas")
 #: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts
 #: references and gives memory.
 _OPTIONS = {
@@ -66,13 +62,10 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets it by name
         return function
     compiled = _Kernel(function, targetoptions=options)
-    try:
-        compiled.enable_caching()
-    except RuntimeError:  # numba found no folder that it may write to
-        return compiled
-    compiled.kept = _stamp(compiled)
-    if not compiled.kept:  # without a stamp a cache could be stale
-        return _Kernel(function, targetoptions=options)
+    module = sys.modules[function.__module__]
+    digest = _digest(str(module.__file__), module.__name__)
+    compiled._cache = KernelCache(function, f"{digest} {sorted(options.items())}")
+    compiled.kept = compiled._cache.kept
     return compiled
 
 
@@ -109,7 +102,7 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
             tuple(map(types.unliteral, args)),
             {name: types.unliteral(kind) for name, kind in kws.items()},
         )
-        if self._is_there(kinds):
+        if kinds in self.overloads or self._cache.has(kinds, self.targetctx):  # Python called it
             template, made = super().get_call_template(kinds, {}), self.overloads
         else:
             template, made = self._callee.get_call_template(kinds, {}), self._callee.overloads
@@ -122,12 +115,6 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
         if tuple(kinds) in self.overloads:
             return super().get_overload(sig)
         return self._callee.get_overload(sig)
-
-    def _is_there(self, kinds: tuple[Any, ...]) -> bool:
-        """Return whether Python has called this kernel, now or in an earlier run."""
-        if kinds in self.overloads:
-            return True
-        return self._cache.load_overload(kinds, self.targetctx) is not None
 
 
 class _Listener(event.Listener):
@@ -150,38 +137,6 @@ def _package(kernel: Any) -> str:
 
 
 event.register("numba:compile", _Listener())
-
-
-def _stamp(compiled: Any) -> bool:
-    """Give a kernel's cache our stamp; return False where this numba keeps it elsewhere."""
-    stored = compiled._cache
-    if not (hasattr(stored, "_cache_file") and hasattr(stored._cache_file, "_source_stamp")):
-        return False
-    own_key, own_index = stored._index_key, stored._cache_file._load_index
-
-    def index_key(signature: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*own_key(signature, codegen), _fields(signature))
-
-    def load_index() -> Any:
-        try:
-            return own_index()
-        except (AttributeError, ImportError):  # it names a class that was renamed since
-            return {}
-
-    def load_overload(signature: Any, context: Any) -> Any:
-        # Not what numba does first, `context.refresh()`: it imports all that numba can compile, for
-        # a third of a second. Compiling asks for it by itself.
-        rtsys.initialize(context)
-        with deferred(*_ONLY_CHECKED), stored._guard_against_spurious_io_errors():
-            return stored._load_overload(signature, context)
-
-    module = sys.modules[compiled.py_func.__module__]
-    stored.load_overload = load_overload
-    digest = _digest(str(module.__file__), module.__name__)
-    stored._cache_file._source_stamp = f"{digest} {sorted(compiled.targetoptions.items())}"
-    stored._cache_file._load_index = load_index
-    stored._index_key = index_key
-    return True
 
 
 @cache
@@ -229,16 +184,3 @@ def _has_array(kind: Any) -> bool:
     if isinstance(kind, _TUPLES):
         return any(map(_has_array, kind))
     return isinstance(kind, types.Array)
-
-
-def _fields(signature: Any) -> tuple[Any, ...]:
-    """Return the field names of the named tuples among the types of a kernel's arguments."""
-    arguments = signature if isinstance(signature, tuple) else signature.args
-    return tuple(_fields_of(kind) for kind in arguments)
-
-
-def _fields_of(kind: Any) -> tuple[Any, ...]:
-    if not isinstance(kind, _TUPLES):
-        return ()
-    named = isinstance(kind, types.BaseNamedTuple)
-    return (kind.fields if named else (), *(_fields_of(inner) for inner in kind))
