@@ -56,9 +56,8 @@ class KernelCache:
 
     def __init__(self, function: Callable[..., Any], stamp: str):
         module = function.__module__.split(".")
-        version = f"{sys.version_info[0]}{sys.version_info[1]}{getattr(sys, 'abiflags', '')}"
-        line = function.__code__.co_firstlineno
-        name = f"{module[-1]}.{function.__qualname__}-{line}.py{version}"
+        line, python = function.__code__.co_firstlineno, sys.implementation.cache_tag
+        name = f"{module[-1]}.{function.__qualname__}-{line}.{python}"
         ours = SHIPPED.joinpath(*module[1:-1]) if module[0] == "placeopt" else None
         self._numba = _numba_part(function)
         folder = None if self._numba is None else Path(self._numba.locator.get_cache_path())
