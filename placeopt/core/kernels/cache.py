@@ -67,7 +67,8 @@ class KernelCache:
         self.cache_path = "" if folder is None else str(folder)
         self._own = None if folder is None else IndexDataCacheFile(str(folder), name, stamp)
         self._shipped = None
-        if ours is not None and ours.is_dir() and not config.BOUNDSCHECK:  # type: ignore[attr-defined]
+        checked = vars(config)["BOUNDSCHECK"]  # compiled kernels check no bounds
+        if ours is not None and ours.is_dir() and not checked:
             self._shipped = IndexDataCacheFile(str(ours), name, stamp)
 
     @property
