@@ -57,9 +57,10 @@ wheel: $(STAMP)
 	rm -rf placeopt/_compiled
 	$(BIN)/python -m twine check --strict dist/*
 
-# A stranger's first hour: the wheel in an environment of its own, outside this folder, from an empty cache.
+# A stranger's first hour: the wheel with kernels in an environment of its own, outside this folder, from an empty cache; the first
+# front by the wheel without kernels as well.
 first-hour: wheel
-	$(BIN)/python tests/first_hour/run.py $$(ls dist/*.whl | grep -v none-any)
+	$(BIN)/python tests/first_hour/run.py $$(ls dist/*.whl | grep -v none-any) --light dist/*-none-any.whl
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

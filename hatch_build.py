@@ -17,10 +17,11 @@ class CompiledKernels(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Take the kernels along, if there are any."""
-        if version == "editable" or not Path(self.root, "placeopt", "_compiled").is_dir():
+        brought = f"placeopt/_compiled/**/*.{sys.implementation.cache_tag}.*"
+        if version == "editable" or not any(Path(self.root).glob(brought)):
             return
         build_data["pure_python"] = False
-        build_data["artifacts"].append("placeopt/_compiled/**")
+        build_data["artifacts"].append(brought)
         if sys.platform == "linux":  # they call nothing of the C library
             python = f"cp{sys.version_info[0]}{sys.version_info[1]}"
             build_data["tag"] = f"{python}-{python}-manylinux_2_17_{platform.machine()}"

@@ -16,10 +16,10 @@ from placeopt.core.workers import Call, Workers
 
 #: Enough for every operator of a search to be used.
 EVALUATIONS = 300
-#: Ends exact methods.
-SECONDS = 20.0
+#: CPU seconds after which exact methods end; their kernels have been called by then.
+SECONDS = 4.0
 #: Time limit of a proof.
-PROOF_SECONDS = 2.0
+PROOF_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
