@@ -180,7 +180,6 @@ def test_a_killed_sweep_on_a_cluster_loses_what_was_in_flight(cluster: Any, tmp_
     assert 2 <= len(kept) < 12
     done = subprocess.run(command, capture_output=True, text=True, **where)
     assert done.returncode == 0, done.stderr
-    assert f"{len(kept)} of 12 runs" in done.stderr and "12 of 12 runs" in done.stderr
     assert all(path.read_bytes() == content for path, content in kept.items())
     assert len(list(runs.glob("*.front.json"))) == 12
 

@@ -74,7 +74,8 @@ def sentences(front: Front, kept: Front) -> list[str]:
     """Return how many plans there are, how good they are, and what is proven of them."""
     from placeopt.core.gap import gap_in_words
 
-    written = f" {len(kept):,} of them are written." if len(kept) < len(front) else ""
+    verb = "is" if len(kept) == 1 else "are"
+    written = f" {len(kept):,} of them {verb} written." if len(kept) < len(front) else ""
     told = [proof_in_words(front.points) + written]
     if all(objective.sense == "min" for objective in kept.objectives):
         told.append(quality(kept))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import tempfile
 import threading
@@ -231,8 +232,13 @@ def _on_processes(jobs: int, calls: Sequence[Call], budget: Budget) -> Iterator[
 
 def _in_process(number: int, call: Call, folder: _Folder) -> tuple[int, Done]:
     """Perform a task in a process of its own."""
+    _folders[:] = [folder.path]
     with CLOCK.telling(folder.path, folder.send):
         return number, perform(call, folder.stopped)
+
+
+#: Where this worker process has told what it compiles.
+_folders: list[str] = []
 
 
 def _follow(parent: int) -> None:
@@ -244,7 +250,12 @@ def _follow(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after its parent has ended, however that came about."""
+    """End this process soon after its parent has ended, however that came about.
+
+    A parent that was killed has left its folder behind.
+    """
     while os.getppid() == parent:
         time.sleep(0.2)
+    for path in _folders:
+        shutil.rmtree(path, ignore_errors=True)
     os._exit(1)

@@ -132,8 +132,8 @@ def test_the_command_line_says_what_the_written_points_miss(tmp_path: Path) -> N
     run = CliRunner().invoke(app, ["solve", str(instance), "--points", "1", "-o", str(one)])
     assert run.exit_code == 0
     said = " ".join(run.stderr.split())
-    assert "the front: complete: every proven bound is reached" in said
-    assert "the points written: at most 59.54% of the attainable hypervolume is missing" in said
+    assert "The front: complete: every proven bound is reached" in said
+    assert "The plans written: at most 59.54% of the attainable hypervolume is missing" in said
     page = tmp_path / "page.html"
     arguments = ["report", str(one), "--instance", str(instance), "-o", str(page)]
     assert CliRunner().invoke(app, arguments).exit_code == 0
