@@ -12,12 +12,13 @@ from typing import Any
 from placeopt import registry
 from placeopt.core import notebook
 from placeopt.core.budget import Budget, Progress
-from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.core.errors import InfeasibleInstanceError, UsageError, shown
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, Front, Objective, Plan, Run, merge
 from placeopt.core.interim import Watch
 from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
+from placeopt.core.public import public
 from placeopt.core.run_directory import SHOWN_SECONDS, RunDirectory
 from placeopt.core.task import Candidate, Task, require_fitting
 from placeopt.core.trace import with_bounds, with_plain_traces
@@ -31,6 +32,7 @@ GOING_ON_SHARE = 0.15
 PROOF_AGAIN = 1.5
 
 
+@public
 def load(path: AnyPath) -> Problem:
     """Read an instance file; its ``"problem"`` picks the class.
 
@@ -42,6 +44,7 @@ def load(path: AnyPath) -> Problem:
     return registry.read(path)
 
 
+@public
 def solve(
     problem: Problem | AnyPath,
     method: str = "auto",
@@ -122,6 +125,7 @@ def solve(
     if not isinstance(problem, Problem):
         problem = load(problem)
     registry.require_registered(problem)
+    registry.method(method).load(problem.problem)  # refuses what does not fit, before all else
     if certify:
         registry.certifier(problem.problem)  # refuses what nothing proves, before the search
     chosen = problem.select(objectives)
@@ -209,8 +213,11 @@ def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], cert
     return task.part("search").stages().do(method, run)
 
 
+@public
 def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:
     """Return what the referee says of a plan, or of every plan of a front in its order."""
+    if not isinstance(problem, Problem):
+        raise UsageError(f"problem is {shown(problem)}; give an instance: placeopt.load(path)")
     if isinstance(plan, Front):
         return [problem.evaluate(point.plan) for point in plan.points]
     return problem.evaluate(plan)

@@ -331,9 +331,10 @@ def read(path: AnyPath) -> Problem:
         Names the file, the JSON path, the value and what is legal.
     """
     file = find(path)
-    if not file.exists() and not os.path.dirname(path):
-        remedy = f"give a file, or an instance that comes with placeopt: {', '.join(instances())}"
-        raise DocumentError("no such file or instance", file=str(path), remedy=remedy)
+    if not os.path.exists(file) and not os.path.dirname(path):
+        near = did_you_mean(str(path)[:100], instances())
+        remedy = f"give a file, or the name of an instance that comes with placeopt; {near}"
+        raise DocumentError("no such file or instance", file=str(path)[:100], remedy=remedy)
     document = read_json(file)
     try:
         return from_document(document)

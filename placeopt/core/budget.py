@@ -7,10 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 from placeopt.core.compiling import CLOCK, Clock, Compiling
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import UsageError, shown
 from placeopt.core.interim import Interim, Watch, Witness
+from placeopt.core.public import public
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
 DEFAULT_EVALUATIONS = 50_000
@@ -45,6 +48,17 @@ class Progress:
     note: str = ""
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _evaluations(given: Any) -> int:
+    """Return a number of evaluations; 1e4 is one, too."""
+    if not (_is_number(given) and 1 <= given < math.inf and given == int(given)):
+        raise UsageError(f"evaluations is {shown(given)}; give a whole number of at least 1")
+    return int(given)
+
+
 class Budget:
     """The limit of one whole run, and the clock that methods ask.
 
@@ -70,6 +84,7 @@ class Budget:
     (40, False)
     """
 
+    @public
     def __init__(
         self,
         evaluations: int | None = None,
@@ -78,10 +93,12 @@ class Budget:
         stop: Callable[[], bool] | None = None,
         clock: Clock = CLOCK,
     ):
-        if evaluations is not None and evaluations < 1:
-            raise UsageError(f"evaluations is {evaluations}; give a whole number of at least 1")
-        if seconds is not None and not 0 < seconds < math.inf:
-            raise UsageError(f"the time limit is {seconds} s; give a positive number of seconds")
+        if evaluations is not None:
+            evaluations = _evaluations(evaluations)
+        if seconds is not None and not (_is_number(seconds) and 0 < seconds < math.inf):
+            raise UsageError(
+                f"the time limit is {shown(seconds)} s; give a positive number of seconds"
+            )
         if evaluations is None and seconds is None:
             evaluations = DEFAULT_EVALUATIONS
         self.evaluations_limit: float | None = evaluations

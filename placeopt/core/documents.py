@@ -11,7 +11,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath, read_bytes, write_parts
+from placeopt.core.files import AnyPath, checked_path, read_bytes, write_parts
 
 #: What an object of a JSON or YAML file is in Python.
 Document = dict[str, Any]
@@ -28,7 +28,7 @@ def read_json(path: AnyPath) -> Any:
     DocumentError
         Names the file and what to do.
     """
-    file, text = str(path), read_text(path, "JSON")
+    file, text = checked_path(path), read_text(path, "JSON")
     try:
         return parse_json(text)
     except DocumentError as error:
@@ -48,7 +48,7 @@ def read_text(path: AnyPath, kind: str) -> str:
     DocumentError
         The file cannot be read, or is not UTF-8.
     """
-    file = str(path)
+    file = checked_path(path)
     try:
         return read_bytes(path).decode("utf-8-sig")
     except OSError as error:
@@ -294,7 +294,7 @@ def _json_path(location: tuple[int | str, ...]) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    text = " ".join(repr(value).split("\n"))
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ class PlaceoptError(Exception):
     """Base of all errors that placeopt raises on purpose."""
 
     exit_code = 1
+
+    def __init__(self, message: str = ""):
+        super().__init__(" ".join(message.split("\n")) if "\n" in message else message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let errors pass between processes, whatever their constructors take."""
@@ -73,11 +77,12 @@ class DocumentError(InputError):
 
     def __str__(self) -> str:
         where = ": ".join(part for part in (self.file, self.path) if part)
-        return (
+        text = (
             (f"{where}: " if where else "")
             + self.problem
             + (f"; {self.remedy}" if self.remedy else "")
         )
+        return " ".join(text.split("\n"))
 
     def in_file(self, file: str) -> DocumentError:
         """Return the same error, naming `file`."""
@@ -128,6 +133,11 @@ class OutputError(PlaceoptError):
     """A result could not be written where it was wanted; the message says where it is instead."""
 
 
+def shown(value: object) -> str:
+    """Return a value in one short line, for an error."""
+    return " ".join(reprlib.repr(value).split())
+
+
 def require_known(what: str, word: object, legal: Iterable[str]) -> None:
     """Raise unless `word` is one of `legal`.
 
@@ -136,8 +146,10 @@ def require_known(what: str, word: object, legal: Iterable[str]) -> None:
     UsageError
         Names `what` it is, the word, and what is legal.
     """
-    if word not in (known := list(legal)):
-        raise UsageError(f"unknown {what} {word!r}; {did_you_mean(str(word), known)}")
+    known = list(legal)
+    if not isinstance(word, str) or word not in known:
+        near = did_you_mean(str(word)[:100], known)
+        raise UsageError(f"unknown {what} {shown(word)}; {near}")
 
 
 def did_you_mean(word: str, legal: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from placeopt.core.errors import DocumentError
+from placeopt.core.errors import DocumentError, shown
 
 #: Where a file is, as text or as an object such as `pathlib.Path`.
 AnyPath = str | os.PathLike[str]
@@ -21,6 +21,24 @@ LARGEST = 2**29
 #: How long a FIFO may be without a writer, in ms.
 _PATIENCE_MS = 3000
 _NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
+
+
+def checked_path(path: AnyPath) -> str:
+    """Return a path as text that a file can have.
+
+    Raises
+    ------
+    DocumentError
+        It is no text or path object (a number would be an open file of the process), or holds a
+        character that no file's name has.
+    """
+    try:
+        text = os.fspath(path)
+        if isinstance(text, str) and b"\0" not in os.fsencode(text):
+            return text
+    except (TypeError, UnicodeEncodeError):
+        pass
+    raise DocumentError(f"{shown(path)} is no path", remedy="give a text or a pathlib.Path")
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -37,7 +55,9 @@ def open_bytes(path: AnyPath) -> Iterator[BinaryIO]:
     DocumentError
         It is a FIFO without a writer.
     """
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)) as stream:
+    with open(
+        checked_path(path), "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)
+    ) as stream:
         if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             _await_writer(stream.fileno(), str(path))
         if _NONBLOCK:
@@ -91,6 +111,7 @@ def write_parts(path: AnyPath, parts: Iterable[bytes]) -> None:
     DocumentError
         The folder does not exist or cannot be written, the disk is full.
     """
+    path = checked_path(path)
     try:
         known = _status(path)
         if known is not None and not (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):

@@ -24,8 +24,9 @@ from placeopt.core.dominance import (
     thinned,
     worst,
 )
-from placeopt.core.errors import DocumentError, UsageError, require_known
+from placeopt.core.errors import DocumentError, UsageError, require_known, shown
 from placeopt.core.files import AnyPath
+from placeopt.core.public import public
 from placeopt.core.sketch import scatter
 from placeopt.core.spec import load
 
@@ -146,6 +147,9 @@ class Point:
         seed = "" if self.seed is None else f" seed {self.seed}"
         return f"<Point ({values}): {self.status}{gap}{method}{seed}>"
 
+    def __hash__(self) -> int:
+        return hash((self.values, self.status, self.method, self.seed))
+
     def load(self, model: Any) -> None:
         """Give the variables of a Pyomo model the values that this point's plan has for them.
 
@@ -159,6 +163,8 @@ class Point:
         """
         import pyomo.environ as pyo
 
+        if not isinstance(model, pyo.ConcreteModel):
+            raise UsageError(f"model is {shown(model)}; give a pyomo ConcreteModel")
         variables = list(model.component_data_objects(pyo.Var, active=True, descend_into=True))
         unknown = set(self.plan) - {variable.name for variable in variables}
         if not unknown:
@@ -282,11 +288,13 @@ class Front:
     box: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if not len(self.objectives):
+            raise UsageError("objectives is empty; a front has at least one")
         signs = self._signs
         bounds = _signed(self.bounds, signs)
         # A vector with an infinite value lies below no feasible vector: the others prove as much.
         bounds = minimal(bounds[~np.isposinf(bounds).any(axis=1)]) * signs + 0.0  # no negative 0
-        object.__setattr__(self, "points", _best_points(self.points, signs))
+        object.__setattr__(self, "points", _best_points(tuple(self.points), signs))
         object.__setattr__(self, "bounds", tuple(map(tuple, bounds.tolist())))
         if self.points:
             object.__setattr__(self, "rejected", None)
@@ -305,6 +313,13 @@ class Front:
             text = f"this front answers {mine}, or another version of it, not {instance.name!r}"
             remedy = "give the instance that the front was made for"
             raise DocumentError(text, file=file, path="instance", remedy=remedy)
+
+    def __hash__(self) -> int:
+        return hash((self.instance, self.objectives, self.points, self.bounds))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Return the values, for whoever asks for an array: NumPy, moocore, matplotlib."""
+        return np.asarray(self.values, dtype=dtype)
 
     def __len__(self) -> int:
         return len(self.points)
@@ -363,6 +378,7 @@ class Front:
         more = f"<p>{left_out} more points, spread between these</p>" if left_out else ""
         return f"<p>{escape(repr(self))}</p>{picture}{table}{more}"
 
+    @public
     def plot(self, path: AnyPath | None = None, *, problem: Any = None) -> Any:
         """Draw the front: into a file, or as a page for a notebook.
 
@@ -385,11 +401,13 @@ class Front:
         MissingExtraError
             The extra ``plot`` is not installed.
         """
+        _require_instance(problem)
         if path is None:
             return load("placeopt.plot:in_notebook")(self, problem)
         load("placeopt.plot:plot_front")(self, path, problem=problem)
         return None
 
+    @public
     def where(
         self, predicate: Callable[[Point], bool] = lambda point: True, **limits: float
     ) -> Front:
@@ -454,6 +472,7 @@ class Front:
 
     # -- measures ----------------------------------------------------------------------------------
 
+    @public
     def reference(self, factor: float = 1.1, *, bounds: bool = False) -> np.ndarray:
         """Return the usual reference point.
 
@@ -473,6 +492,7 @@ class Front:
         signed = [(np.array(row) * self._signs).tolist() for row in rows if len(row)]
         return tuple((np.array(worst(signed)) * self._signs).tolist()) if signed else ()
 
+    @public
     def hypervolume(
         self, reference: Sequence[float] | None = None, *, plain: bool = False
     ) -> float:
@@ -501,6 +521,7 @@ class Front:
         signs = self._signs
         return hypervolume(vectors * signs, (np.array(reference) * signs).tolist(), plain)
 
+    @public
     def igd_plus(self, best: Front) -> float:
         """Return IGD+ to another front of these objectives, a merged one, say.
 
@@ -508,6 +529,7 @@ class Front:
         """
         return indicators.igd_plus(*self._against(best))
 
+    @public
     def epsilon(self, best: Front) -> float:
         """Return the additive epsilon indicator to another front of these objectives.
 
@@ -516,6 +538,7 @@ class Front:
         """
         return indicators.epsilon(*self._against(best))
 
+    @public
     def r2(self, best: Front | None = None) -> float:
         """Return the R2 indicator: the mean Tchebycheff value over all weights; less is better.
 
@@ -533,6 +556,7 @@ class Front:
         signs = self._signs
         return indicators.scaled(self._some_values() * signs, best._some_values() * signs)
 
+    @public
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the hypervolume within the bounds that no point reaches, if known.
 
@@ -568,6 +592,7 @@ class Front:
         spread = self.nadir - self.ideal
         return (self.values - self.ideal) / np.where(spread != 0, spread, 1.0)
 
+    @public
     def pick(
         self,
         *,
@@ -614,7 +639,7 @@ class Front:
         if len(given) > 1:
             raise UsageError(f"{' and '.join(given)} are two rules; give one of them")
         within, scaled = self._within(budget or {}), self.normalised()
-        if lexicographic:
+        if lexicographic is not None and len(lexicographic):
             columns = [self._column(name) for name in lexicographic]
             keys = (self.values * self._signs)[:, columns[::-1]].T
             order = np.lexsort(keys)
@@ -673,16 +698,20 @@ class Front:
         require_known("objective", name, names)
         return names.index(name)
 
+    @public
     def subset(self, size: int) -> Front:
         """Return at most `size` points: the extremes, and those that keep most hypervolume.
 
         Bounds and worst values stay, so that the gap counts what is left out.
         """
+        if not size >= 1:
+            raise UsageError(f"size is {shown(size)}; give a whole number of at least 1")
         if len(self.points) <= size:
             return self
         kept = thinned(self.values * self._signs, size)
         return self._part(tuple(self.points[k] for k in kept))
 
+    @public
     def to_pandas(self, *, plans: bool = False, problem: Any = None) -> Any:
         """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed.
 
@@ -695,6 +724,7 @@ class Front:
         """
         import pandas
 
+        _require_instance(problem)
         names = names_of(self.objectives)
         rows = [
             {
@@ -721,11 +751,12 @@ class Front:
             "objectives": [_without(o, sense="min") for o in self.objectives],
             "points": [_point_document(p) for p in self.points],
             "bounds": [list(b) for b in self.bounds],
-            "runs": [_without(run, **_UNMEASURED) for run in self.runs],
+            "runs": [_listed(_without(run, **_UNMEASURED)) for run in self.runs],
         }
         if self.rejected is not None:
             document["rejected"] = vars(self.rejected) | {
-                "violations": [asdict(v) for v in self.rejected.violations]
+                "values": list(self.rejected.values),
+                "violations": [asdict(v) for v in self.rejected.violations],
             }
         if self.reasons:
             document["reasons"] = list(self.reasons)
@@ -747,6 +778,7 @@ class Front:
             yield (",\n" if k else "\n") + line
         yield "]}"
 
+    @public
     def write(self, path: AnyPath) -> None:
         """Write the front as a compact JSON file, atomically; one point a line."""
         from placeopt.core.files import write_parts
@@ -754,6 +786,7 @@ class Front:
         write_parts(path, (text.encode("utf-8") for text in chain(self._json_lines(), "\n")))
 
     @classmethod
+    @public
     def read(cls, path: AnyPath) -> Front:
         """Read a front file.
 
@@ -767,6 +800,7 @@ class Front:
         return cls._of(read(path))
 
     @classmethod
+    @public
     def from_document(cls, document: Any, path: AnyPath = "front") -> Front:
         """Return the front that a JSON document describes; `path` is where it was read.
 
@@ -804,6 +838,17 @@ class Front:
         )
 
 
+def _require_instance(problem: Any) -> None:
+    """Raise unless something is an instance, or nothing."""
+    if problem is not None and not hasattr(problem, "describe"):
+        raise UsageError(f"problem is {shown(problem)}; give the instance of the front")
+
+
+# A front that is made of something else says of what.
+Front.__init__ = public(Front.__init__)  # type: ignore[method-assign]
+
+
+@public
 def merge(fronts: Iterable[Front]) -> Front:
     """Merge fronts of one instance into one; every point keeps its method, seed and status.
 
@@ -821,6 +866,9 @@ def merge(fronts: Iterable[Front]) -> Front:
     fronts = list(fronts)
     if not fronts:
         raise UsageError("there is nothing to merge; give at least one front")
+    for front in fronts:
+        if not isinstance(front, Front):
+            raise UsageError(f"{shown(front)} is no front; give a list of fronts")
     first = fronts[0]
     names = names_of(first.objectives)
     for other in fronts[1:]:
@@ -876,9 +924,17 @@ def _signed(vectors: Sequence[Sequence[float]], signs: np.ndarray) -> np.ndarray
     return np.array(vectors, dtype=float).reshape(-1, len(signs)) * signs
 
 
+def _listed(value: Any) -> Any:
+    """Return a value with lists for tuples, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _listed(one) for key, one in value.items()}
+    return [_listed(one) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 def _point_document(point: Point) -> dict[str, Any]:
     """Return a point as it stands in a file."""
-    return {key: value for key, value in vars(point).items() if key != "also_by" or value}
+    fields = {key: value for key, value in vars(point).items() if key != "also_by" or value}
+    return {k: list(value) if isinstance(value, tuple) else value for k, value in fields.items()}
 
 
 def _run_key(run: Run) -> str:

@@ -15,9 +15,15 @@ from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.front import Front, Objective, Plan, names_of
-from placeopt.core.outside import checked_action, checked_vector, checked_vectors
+from placeopt.core.outside import (
+    checked_action,
+    checked_count,
+    checked_vector,
+    checked_vectors,
+)
 from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
+from placeopt.core.public import public
 
 
 class Parts(NamedTuple):
@@ -64,7 +70,7 @@ class Encoder(_Goals):
     num_constraints: int
     trusted: bool = False
 
-    def checked(self, X: np.ndarray) -> np.ndarray:
+    def checked(self, X: ArrayLike) -> np.ndarray:
         """Return vectors as a contiguous array of int64, shape (k, num_genes).
 
         Every method that hands vectors to compiled code begins with this.
@@ -79,7 +85,7 @@ class Encoder(_Goals):
             return np.ascontiguousarray(X, dtype=np.int64)
         return checked_vectors(X, self.lower, self.upper)
 
-    def checked_one(self, genes: np.ndarray) -> np.ndarray:
+    def checked_one(self, genes: ArrayLike) -> np.ndarray:
         """Return one vector, shape (num_genes,), as `checked` does."""
         if self.trusted:
             return np.ascontiguousarray(genes, dtype=np.int64)
@@ -123,7 +129,8 @@ class Encoder(_Goals):
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return random vectors, shape (count, num_genes)."""
-        return rng.integers(self.lower, self.upper + 1, size=(count, self.num_genes))
+        shape = checked_count(count), self.num_genes
+        return rng.integers(self.lower, self.upper + 1, size=shape)
 
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
@@ -471,6 +478,7 @@ class MethodFunction(Protocol):
     def __call__(self, task: Any, /, **parameters: Any) -> Front: ...
 
 
+@public
 def build_encoder(
     problem: Problem, objectives: Sequence[Objective] | None = None, encoding: str = "own"
 ) -> Encoder:
@@ -543,6 +551,7 @@ def build_division(problem: Problem, objectives: Sequence[Objective], size: int)
     return divide(problem, tuple(objectives), size)
 
 
+@public
 def build_sequence(
     problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any
 ) -> DecisionSequence:

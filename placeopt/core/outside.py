@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import reprlib
 from typing import Any
 
 import numpy as np
 
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import UsageError, shown
+
+#: Vectors that are drawn together, at most.
+_MOST_VECTORS = 10**8
 
 
 def checked_vectors(X: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -90,6 +92,19 @@ def checked_action(action: Any, num_actions: int) -> int:
     return int(checked_actions([action], 1, num_actions)[0])
 
 
+def checked_count(count: Any) -> int:
+    """Return how many vectors are wanted, as an int.
+
+    Raises
+    ------
+    UsageError
+        It is not a whole number from 0 to `_MOST_VECTORS`.
+    """
+    if isinstance(count, (int, np.integer)) and 0 <= count <= _MOST_VECTORS:
+        return int(count)
+    raise UsageError(f"count is {shown(count)}; give a whole number from 0 to {_MOST_VECTORS}")
+
+
 def checked_seed(seed: Any) -> int:
     """Return a seed as an int.
 
@@ -127,7 +142,7 @@ def _first_illegal(found: np.ndarray, lower: Any, upper: Any) -> tuple[int, ...]
 
 
 def _shown(value: Any) -> str:
-    """Return a value in a few characters."""
+    """Return a value in a few characters, a whole number as such."""
     if isinstance(value, np.floating) and abs(value) < 1e16 and float(value).is_integer():
         return str(int(value))
-    return str(value) if isinstance(value, np.generic) else reprlib.repr(value)
+    return str(value) if isinstance(value, np.generic) else shown(value)

@@ -13,6 +13,7 @@ A method declares each as a keyword-only argument with a type, legal values and 
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,8 +22,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError, did_you_mean, shown
 
+#: What a run takes whatever its method is.
+RUN: tuple[str, ...] = ("objectives", "evaluations", "seconds", "seed", "jobs", "scheduler")
+RUN += ("run_dir", "start", "certify", "reference")
 #: Attribute of a pydantic bound -> the words for it.
 _BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 
@@ -106,10 +110,15 @@ def _validator(run: Callable[..., Any], name: str) -> Any:
 
 
 def _unknown(method: str, name: str, legal: list[str]) -> str:
+    close = difflib.get_close_matches(name, [*legal, *RUN], n=1)
+    if close and close[0] in RUN:
+        return (
+            f"method {method!r} has no parameter {name!r}; did you mean {close[0]!r}, which every "
+            "run takes?"
+        )
     if not legal:
         return f"method {method!r} has no parameter {name!r}; it has none"
-    near = did_you_mean(name, legal)
-    return f"method {method!r} has no parameter {name!r}; {near}"
+    return f"method {method!r} has no parameter {name!r}; {did_you_mean(name, legal)}"
 
 
 def require_options(given: Iterable[str], legal: Collection[str], what: str) -> None:
@@ -129,16 +138,15 @@ def require_options(given: Iterable[str], legal: Collection[str], what: str) -> 
 def _converted(method: str, run: Callable[..., Any], parameter: Parameter, value: Any) -> Any:
     from pydantic import ValidationError
 
-    if value == "none" and "none" in parameter.type.split(" | "):
+    if isinstance(value, str) and value == "none" and "none" in parameter.type.split(" | "):
         return None
     try:
         return _validator(run, parameter.name).validate_python(value)
     except ValidationError as error:
         legal = parameter.legal or f"a value of type {parameter.type}"
-        shown = repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
         reason = error.errors(include_url=False)[0]["msg"].lower()
         raise UsageError(
-            f"{parameter.name} of {method} is {shown} ({reason}); legal: {legal}"
+            f"{parameter.name} of {method} is {shown(value)} ({reason}); legal: {legal}"
         ) from None
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt.core import documents
-from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known
+from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known, shown
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation, names_of
+from placeopt.core.outside import checked_seed
+from placeopt.core.parameters import checked, require_options
+from placeopt.core.public import public
 from placeopt.core.spec import ProblemSpec
 
 __all__ = [
@@ -84,6 +87,7 @@ class Problem(Record):
     __str__ = __repr__
 
     @classmethod
+    @public
     def from_document(cls, document: Any) -> Self:
         """Validate a JSON document.
 
@@ -95,14 +99,18 @@ class Problem(Record):
         return documents.validate(cls, document)
 
     @classmethod
+    @public
     def read(cls, path: AnyPath) -> Self:
         """Read an instance file of this problem."""
         return documents.validate(cls, documents.read_json(path), file=str(path))
 
     @classmethod
+    @public
     def generate(cls, seed: int = 0, **sizes: Any) -> Self:
         """Return a random instance; `sizes` are the keyword arguments of the spec's generator."""
-        return cls.from_document(cls.spec.load("generator")(seed, **sizes))
+        generator, what = cls.spec.load("generator"), f"{cls.spec.kind} instances"
+        require_options(sizes, cls.sizes(), what)
+        return cls.from_document(generator(checked_seed(seed), **checked(generator, what, sizes)))
 
     @classmethod
     def sizes(cls) -> dict[str, Any]:
@@ -140,6 +148,7 @@ class Problem(Record):
         require_minimised(self.objectives, self.problem)
         if names is None:
             return self.objectives
+        names = self._listed(names)
         known = {o.name: o for o in self.objectives}
         for name in names:
             require_known(f"{self.problem} objective", name, known)
@@ -148,6 +157,16 @@ class Problem(Record):
                 f"objectives {', '.join(names)!r}: name each objective once, and at least one"
             )
         return tuple(known[name] for name in names)
+
+    def _listed(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return names of objectives that are given as a list, not as a text."""
+        if not isinstance(names, str):
+            with suppress(TypeError):
+                return tuple(names)
+        raise UsageError(
+            f"objectives is {shown(names)}; give a list of names, such as "
+            f"{names_of(self.objectives)[:1]}"
+        )
 
     def columns(self, objectives: Sequence[Objective]) -> list[int]:
         """Return where `objectives` stand in `Evaluation.values`."""
@@ -180,7 +199,7 @@ class Problem(Record):
         """
         try:
             yield
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             self.read_plan(plan)  # names the field that is wrong
             raise DocumentError(
                 f"the plan cannot be read ({error})",

@@ -12,7 +12,7 @@ from typing import Any
 from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.documents import Document, sha256, write_json
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import AnyPath, read_bytes
+from placeopt.core.files import AnyPath, checked_path, read_bytes
 from placeopt.core.front import Front, Objective, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.versions import versions
@@ -94,7 +94,7 @@ class RunDirectory:
     """
 
     def __init__(self, path: AnyPath):
-        self.path = Path(path)
+        self.path = Path(checked_path(path))
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:

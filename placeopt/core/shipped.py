@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from placeopt.core.files import AnyPath
+from placeopt.core.files import AnyPath, checked_path
 
 #: In an installed package, and in a checkout.
 _FOLDERS = (Path(__file__).parents[1] / "instances", Path(__file__).parents[2] / "instances")
@@ -66,7 +66,8 @@ def find_study(path: AnyPath) -> AnyPath:
 
 
 def _is_path(path: AnyPath) -> bool:
-    return os.path.exists(path) or bool(os.path.dirname(path))
+    text = checked_path(path)
+    return os.path.exists(text) or bool(os.path.dirname(text))
 
 
 def _files(pattern: str) -> list[Path]:

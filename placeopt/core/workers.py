@@ -29,7 +29,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.calls import Call, Done, perform
 from placeopt.core.cluster import Cluster, connected
 from placeopt.core.compiling import CLOCK, PROCESS, Elsewhere, Message
-from placeopt.core.errors import PlaceoptError, UsageError
+from placeopt.core.errors import PlaceoptError, UsageError, shown
 from placeopt.core.run_directory import Checkpoint, RunDirectory
 
 #: How often workers may die in a row before a task ends.
@@ -56,11 +56,11 @@ class Workers:
 
     def __post_init__(self) -> None:
         if not isinstance(self.jobs, int) or self.jobs < 1:
-            raise UsageError(f"jobs is {self.jobs!r}; give a whole number of at least 1")
+            raise UsageError(f"jobs is {shown(self.jobs)}; give a whole number of at least 1")
         address = isinstance(self.scheduler, str) and "://" in self.scheduler
         if self.scheduler is not None and not address and not hasattr(self.scheduler, "submit"):
             raise UsageError(
-                f"scheduler is {self.scheduler!r}; give the address of a Dask scheduler, "
+                f"scheduler is {shown(self.scheduler)}; give the address of a Dask scheduler, "
                 "such as tcp://10.0.0.5:8786, or a distributed.Client"
             )
 

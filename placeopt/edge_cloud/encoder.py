@@ -19,6 +19,7 @@ from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
+from placeopt.core.outside import checked_count
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.kernels import Placement, cost, fits, latency, put, take
@@ -190,7 +191,8 @@ class EdgeCloudEncoder(Encoder):
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; `decode` gives a feasible plan back as it was."""
-        return self.vector(self.problem.hosts(plan))
+        with self.problem.reading(plan):
+            return self.vector(self.problem.hosts(plan))
 
     def vector(self, hosts: np.ndarray) -> np.ndarray:
         """Return the vector of nodes, (microservices,); gene 0 where a node cannot host."""
@@ -203,7 +205,8 @@ class EdgeCloudEncoder(Encoder):
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return random vectors, near nodes more often."""
-        return (rng.random((count, self.num_genes)) ** 2 * (self.upper + 1)).astype(np.int64)
+        shape = checked_count(count), self.num_genes
+        return (rng.random(shape) ** 2 * (self.upper + 1)).astype(np.int64)
 
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray

@@ -152,8 +152,9 @@ class EdgeCloud(Problem):
 
     def describe(self, plan: Plan) -> dict[str, str]:
         """Return the microservices of a plan by layer, and the number of nodes in use."""
-        chosen = [node for row in plan["placement"].values() for node in row.values()]
-        count = Counter(self.nodes[self.node_number[name]].layer for name in chosen)
+        with self.reading(plan):
+            chosen = [node for row in plan["placement"].values() for node in row.values()]
+            count = Counter(self.nodes[self.node_number[name]].layer for name in chosen)
         return {
             "microservices": ", ".join(
                 f"{count[layer]} on {layer}" for layer in self.layers if count[layer]

@@ -19,6 +19,7 @@ from pyomo.core.expr import LinearExpression
 
 from placeopt.core.errors import InfeasibleInstanceError, require_known
 from placeopt.core.front import Plan
+from placeopt.core.public import public
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.hooks import Hooks
@@ -29,6 +30,7 @@ FLOWS = ("compact", "printed")
 LATENCIES = ("levels", "printed")
 
 
+@public
 def build(
     problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels"
 ) -> pyo.ConcreteModel:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.deferred import deferred
+from placeopt.core.errors import UsageError, shown
 from placeopt.core.interfaces import Encoder
-from placeopt.core.outside import numbers
+from placeopt.core.outside import checked_seed, numbers
 
 #: Modules that jMetalPy imports for functions that its algorithms do not call here.
 UNUSED = ("scipy.spatial", "scipy.spatial.distance", "scipy.special", "dask", "distributed")
@@ -48,13 +49,17 @@ class _Encoded:
     number: type
 
     def __init__(self, encoder: Encoder, seed: int = 1):
+        if not isinstance(encoder, Encoder):
+            raise UsageError(
+                f"encoder is {shown(encoder)}; give an Encoder, such as build_encoder(problem)"
+            )
         super().__init__()
         self.encoder = encoder
         self.lower_bound: list[Any] = encoder.lower.tolist()
         self.upper_bound: list[Any] = encoder.upper.tolist()
         self.obj_directions = [self.MINIMIZE] * len(encoder.objectives)
         self.obj_labels = [o.name for o in encoder.objectives]
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(checked_seed(seed))
 
     def number_of_variables(self) -> int:
         """Return the number of genes."""

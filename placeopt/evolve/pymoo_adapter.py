@@ -16,13 +16,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pymoo.core.infill import InfillCriterion
 from pymoo.core.population import Population
 from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
+from placeopt.core.errors import UsageError, shown
 from placeopt.core.front import nondominated
 from placeopt.core.interfaces import Encoder
+from placeopt.core.outside import numbers
 
 
 class EncodedProblem(Problem):
@@ -45,6 +48,11 @@ class EncodedProblem(Problem):
         encoder: Encoder,
         evaluate: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
     ):
+        if not isinstance(encoder, Encoder) or not (evaluate is None or callable(evaluate)):
+            raise UsageError(
+                f"encoder is {shown(encoder)} and evaluate {shown(evaluate)}; give an Encoder, "
+                "such as build_encoder(problem), and a function or nothing"
+            )
         super().__init__(
             n_var=encoder.num_genes,
             n_obj=len(encoder.objectives),
@@ -57,6 +65,15 @@ class EncodedProblem(Problem):
         self._call = evaluate or encoder.evaluate
         self.scale: np.ndarray | None = None
 
+    def evaluate(self, X: np.ndarray, *args: Any, **kwargs: Any) -> Any:
+        """Evaluate vectors as pymoo does; the shape is checked here, values in `values`."""
+        found = numbers(X, f"vectors of shape (k, {self.n_var})")
+        if found.ndim not in (1, 2) or found.shape[-1] != self.n_var:
+            raise UsageError(
+                f"these vectors have the shape {found.shape}; the problem wants (k, {self.n_var})"
+            )
+        return super().evaluate(found, *args, **kwargs)
+
     def _evaluate(self, x: np.ndarray, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out.update(self.values(x))
 
@@ -68,7 +85,7 @@ class EncodedProblem(Problem):
             self.scale = np.where(spread > 0, spread, 1.0)
         return {"F": F if self.scale is None else F / self.scale, "G": G}
 
-    def vectors(self, x: np.ndarray) -> np.ndarray:
+    def vectors(self, x: ArrayLike) -> np.ndarray:
         """Return pymoo's vectors as the encoder's, int64 of shape (k, num_genes).
 
         Raises
@@ -119,7 +136,7 @@ class Variation(InfillCriterion):
         self, problem: EncodedProblem, pop: Population, n_offsprings: int, random_state: Any
     ) -> np.ndarray:
         """Return the vectors of children, shape (n_offsprings, num_genes)."""
-        X = problem.vectors(pop.get("X"))
+        X = problem.vectors([individual.X for individual in pop])
         order = _standing(problem, pop, random_state)
         pairs = random_state.integers(0, len(pop), size=(2 * n_offsprings, 2))
         winners = np.where(order[pairs[:, 0]] <= order[pairs[:, 1]], pairs[:, 0], pairs[:, 1])

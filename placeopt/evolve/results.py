@@ -12,6 +12,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Run
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import numbers
+from placeopt.core.public import public
 from placeopt.core.spec import load
 from placeopt.core.task import Candidate, Task, versions
 
@@ -22,6 +23,7 @@ _LEGAL = (
 )
 
 
+@public
 def front_of(result: Any, problem: Any = None) -> Front:
     """Return the judged front of what an algorithm of your own found on a problem of placeopt.
 

@@ -162,7 +162,7 @@ def _known_objective(model: pyo.ConcreteModel, name: str) -> Objective | None:
 
 
 def _find(model: pyo.ConcreteModel, name: str) -> Any:
-    found = model.find_component(name)
+    found = model.find_component(name) if name else None
     if found is None:
         kinds = (pyo.Objective, pyo.Expression)
         legal = [c.name for c in model.component_data_objects(kinds, descend_into=True)]

@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.front import Front, Point
+from placeopt.core.public import public
 from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points
 from placeopt.exact.solver_registry import check_options, choose, require_fit, require_solver
@@ -18,6 +19,7 @@ from placeopt.exact.solver_registry import check_options, choose, require_fit, r
 _NO_TIME = 1e-9
 
 
+@public
 def enumerate(
     model: pyo.ConcreteModel,
     objectives: Mapping[str, Any] | Sequence[Any] | None = None,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,10 @@ def _check_numbers(compiled: Any, names: Sequence[str]) -> None:
     remedy = "give a finite number"
     costs, rows = sp.csr_matrix(compiled.c), sp.csr_matrix(compiled.A)
     for k, name in enumerate(names):
-        data = [*costs[k].data.tolist(), compiled.c_offset[k]]
+        constant = compiled.c_offset[k]
+        if not isinstance(constant, Number):  # Pyomo's object for what is none
+            constant = math.nan
+        data = [*costs[k].data.tolist(), constant]
         for value in data:
             if not math.isfinite(value):
                 raise UsageError(f"goal {name!r} has the coefficient {value}; {remedy}")

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem
+from placeopt.core.public import public
 from placeopt.kubernetes import edges, manifests
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
@@ -64,6 +65,7 @@ class Imported:
     notes: Notes
 
 
+@public
 def import_files(
     files: Sequence[AnyPath],
     target: str,

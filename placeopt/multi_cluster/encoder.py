@@ -8,6 +8,7 @@ import numpy as np
 
 from placeopt.core.front import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.outside import checked_count
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.simulator.state import EXTRA, FFD
 from placeopt.multi_cluster.simulator.stream import Stream
@@ -81,6 +82,7 @@ class MultiClusterEncoder(Encoder):
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, each with its own odds of refusals, spreads and clusters."""
+        count = checked_count(count)
         odds = rng.dirichlet(np.full(self._refusal + 1, 0.5), size=count)
         odds[:, -1] *= rng.random(count) < 0.3
         edges = np.cumsum(odds, axis=1) / np.maximum(odds.sum(axis=1, keepdims=True), 1e-12)

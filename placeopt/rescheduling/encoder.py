@@ -88,6 +88,7 @@ class ReschedulingEncoder(Encoder):
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
         X = super().sample(rng, count)
+        count = len(X)
         stay = (rng.random((count, 1)) < 0.5) & (rng.random(X.shape) < rng.random((count, 1)))
         return np.where(stay, self.home, X)
 

@@ -133,16 +133,22 @@ def generate(
     return document
 
 
+#: Services, replicas of each, and machines, at most.
+_MOST = 1000
+
+
 def _check(
     application: str, replicas: int, services: int, machines: Sequence[int], jitter: float
 ) -> None:
     require_known("application", application, (*APPLICATIONS, "random"))
-    if replicas < 1 or services < 1:
-        raise UsageError(f"replicas is {replicas} and services {services}; give at least 1 of both")
-    if min(machines) < 0 or sum(machines) < 1:
+    if not (1 <= replicas <= _MOST and 1 <= services <= _MOST):
+        raise UsageError(
+            f"replicas is {replicas} and services {services}; give 1 to {_MOST} of both"
+        )
+    if min(machines) < 0 or not 1 <= sum(machines) <= _MOST:
         raise UsageError(
             f"cloud_a, edge_a, edge_b are {', '.join(map(str, machines))}; "
-            "give counts of at least 0, and at least one machine"
+            f"give counts of at least 0, and 1 to {_MOST} machines"
         )
     if not 0 <= jitter <= 0.9:
         raise UsageError(f"jitter is {jitter}; give a share from 0 to 0.9")

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from placeopt.core.errors import UsageError, shown
 from placeopt.core.interfaces import Batch, CompiledEpisodes
+from placeopt.core.outside import checked_seed
 from placeopt.core.parameters import checked, require_options
 from placeopt.core.problem import Problem, keyword_defaults
 from placeopt.rl.sequential_batch import SequentialBatch
+
+#: Environments of a batch, at most: their arrays are allocated at once.
+MOST_ENVS = 10**6
 
 
 def compiled_episodes(target: Problem | type[Problem]) -> CompiledEpisodes | None:
@@ -36,6 +43,9 @@ def make_batch(
     UnsupportedError
         The problem has no decision sequence.
     """
+    if not isinstance(num_envs, (int, np.integer)) or not 1 <= num_envs <= MOST_ENVS:
+        raise UsageError(f"num_envs is {shown(num_envs)}; give a whole number of 1 to {MOST_ENVS}")
+    num_envs, seed = int(num_envs), checked_seed(seed)
     instance = target if isinstance(target, Problem) else None
     what = f"{target.spec.kind} episodes"
     own = compiled_episodes(target)

@@ -70,7 +70,7 @@ class BatchVectorEnv(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Begin all episodes anew."""
         seeds = None
-        if isinstance(seed, (list, tuple, np.ndarray)):
+        if isinstance(seed, (list, tuple)) or (isinstance(seed, np.ndarray) and seed.ndim):
             if len(seed) != self.num_envs:
                 raise UsageError(f"{len(seed)} seeds for {self.num_envs} environments; give each")
             seeds = np.array([checked_seed(one) for one in seed], dtype=np.uint64)

@@ -187,6 +187,7 @@ class RollingUpdateEncoder(Encoder):
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
         X = super().sample(rng, count)
+        count = len(X)
         if not len(self._genes):
             return X
         near = rng.random((count, 1)) < 0.5

@@ -232,7 +232,8 @@ class RollingUpdate(Problem):
 
         -1 is a stop, and the node of what runs nowhere a removal.
         """
-        return self._referee.steps(plan)
+        with self.reading(plan):
+            return self._referee.steps(plan)
 
     def warnings(self) -> tuple[str, ...]:
         """Name overloaded nodes and broken flows of the start, and latencies that are not used."""

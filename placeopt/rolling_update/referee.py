@@ -92,7 +92,7 @@ class UpdateReferee:
         """
         try:
             steps = self.steps(plan)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             validate(UpdatePlan, plan)  # names the field that is wrong
             raise DocumentError(
                 f"the plan cannot be read ({error})", remedy="see `placeopt schema rolling-update`"

@@ -21,6 +21,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.files import AnyPath
 from placeopt.core.front import Front
 from placeopt.core.progress import Told
+from placeopt.core.public import public
 from placeopt.core.run_directory import RunDirectory
 from placeopt.core.trace import with_plain_traces
 from placeopt.core.workers import Call, Workers
@@ -105,6 +106,7 @@ class SweepResult:
         return written
 
 
+@public
 def sweep(
     plan: AnyPath | Mapping[str, Any],
     *,

@@ -135,6 +135,10 @@ class TemporalEncoder(Encoder):
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; what the encoding cannot express becomes gene 0."""
+        with self.problem.reading(plan):
+            return self._encoded(plan)
+
+    def _encoded(self, plan: Plan) -> np.ndarray:
         starts = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
         pool = [-1] * len(self.arrays.request)
         for machine in plan["instances"]:

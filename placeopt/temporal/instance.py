@@ -186,9 +186,10 @@ class Temporal(Problem):
 
     def describe(self, plan: Plan) -> dict[str, str]:
         """Summarise a plan: machines by place, size and pricing; the share of replicas on spot."""
-        counts = Counter((i["location"], i["size"], i["pricing"]) for i in plan["instances"])
-        spot = sum(len(i["replicas"]) for i in plan["instances"] if i["pricing"] == "spot")
-        replicas = sum(len(i["replicas"]) for i in plan["instances"])
+        with self.reading(plan):
+            counts = Counter((i["location"], i["size"], i["pricing"]) for i in plan["instances"])
+            spot = sum(len(i["replicas"]) for i in plan["instances"] if i["pricing"] == "spot")
+            replicas = sum(len(i["replicas"]) for i in plan["instances"])
         return {
             "machines": str(sum(counts.values())),
             "fleet": ", ".join(f"{n} x {' '.join(what)}" for what, n in counts.most_common()),

@@ -171,6 +171,10 @@ class PublishedEncoder(Encoder):
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector with a plan's starts and types; next fit may pack it worse."""
+        with self.problem.reading(plan):
+            return self._encoded(plan)
+
+    def _encoded(self, plan: Plan) -> np.ndarray:
         first = self.problem.arrays.first
         requests = {r.name: i for i, r in enumerate(self.problem.requests)}
         offers = {(o.location, o.size): k for k, o in enumerate(self.problem.offers)}

@@ -13,15 +13,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from placeopt.core.documents import layout
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.core.front import Plan
-
-if TYPE_CHECKING:
-    from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin
+from placeopt.core.problem import Problem
+from placeopt.core.public import public
+from placeopt.kubernetes.origin import Origin
 
 #: What a plan of each problem can become; the first is the default.
 FORMATS = {
@@ -32,6 +30,7 @@ FORMATS = {
 }
 
 
+@public
 def export(
     problem: Problem,
     plan: Plan,

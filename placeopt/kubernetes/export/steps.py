@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.front import Plan
+from placeopt.core.problem import Problem
+from placeopt.core.public import public
 from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
-from placeopt.kubernetes.origin import key
+from placeopt.kubernetes.origin import Origin, key
 from placeopt.kubernetes.quantities import MIB
 
 if TYPE_CHECKING:
-    from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import Origin, OriginContainer, OriginItem
+    from placeopt.kubernetes.origin import OriginContainer, OriginItem
     from placeopt.rescheduling.instance import Rescheduling
     from placeopt.rolling_update.instance import RollingUpdate
 
@@ -132,6 +133,7 @@ class PlanStep:
         )
 
 
+@public
 def steps(
     problem: Problem, plan: Plan, origin: Origin | None = None, *, partly: bool = False
 ) -> list[PlanStep]:
@@ -161,7 +163,9 @@ def steps(
 
 def plan_id(problem: Problem, plan: Plan) -> str:
     """Return eight characters that stand for this plan of this instance."""
-    return hashlib.sha256((problem.instance_name.sha256 + sha256(plan)).encode()).hexdigest()[:8]
+    with problem.reading(plan):
+        text = problem.instance_name.sha256 + sha256(plan)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
