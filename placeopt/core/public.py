@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from types import SimpleNamespace, UnionType
 from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -18,6 +19,8 @@ R = TypeVar("R")
 
 #: Annotations that an array may stand for.
 _OF_NUMBERS = re.compile(r"\b(float|int|bool|Any|ArrayLike|ndarray)\b")
+#: The annotation of keywords that a TypedDict declares.
+_UNPACKED = re.compile(r"Unpack\[(\w+)\]")
 #: What an argument of another type raises inside a function.
 _BROKEN = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError)
 
@@ -64,19 +67,33 @@ def _mistyped(
         bound = inspect.signature(function).bind(*args, **kwargs)
     except TypeError:  # Python's own words say what is missing or unknown
         return
+    scope = function.__globals__
     for name, value in bound.arguments.items():
         annotation = function.__annotations__.get(name)
-        if isinstance(annotation, str) and not _fits(value, annotation, function):
+        if not isinstance(annotation, str):
+            continue
+        if unpacked := _UNPACKED.fullmatch(annotation):
+            yield from _mistyped_keywords(scope[unpacked[1]], value)
+        elif not _fits(value, annotation, scope):
             yield name, value, annotation
 
 
-def _fits(value: Any, annotation: str, function: Callable[..., Any]) -> bool:
+def _mistyped_keywords(declared: Any, given: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
+    """The same of keywords that a TypedDict declares."""
+    scope = vars(sys.modules[declared.__module__])
+    for name in declared.__annotations__.keys() & given.keys():
+        annotation = declared.__annotations__[name].__forward_arg__
+        if not _fits(given[name], annotation, scope):
+            yield name, given[name], annotation
+
+
+def _fits(value: Any, annotation: str, scope: dict[str, Any]) -> bool:
     """Whether a value is of the type that an annotation names, as far as it can be known."""
     if isinstance(value, np.ndarray) and not _OF_NUMBERS.search(annotation):
         return False
     holder = SimpleNamespace(__annotations__={"hint": annotation})
     try:
-        hint = get_type_hints(holder, function.__globals__)["hint"]
+        hint = get_type_hints(holder, scope)["hint"]
     except (NameError, AttributeError, TypeError):  # a name for readers alone
         return True
     return any(_is_a(value, one) for one in _alternatives(hint))

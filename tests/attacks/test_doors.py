@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyomo.environ as pyo
 import pytest
 
 import placeopt
@@ -35,6 +36,13 @@ def test_random_calls_end_in_an_answer_or_one_line() -> None:
 
 def test_an_argument_of_another_type_is_named() -> None:
     """Before anything else is lost; what is broken inside stays as it is."""
+
+    def ask_by_a_number() -> placeopt.Front:
+        model = pyo.ConcreteModel()
+        model.x = pyo.Var(domain=pyo.Binary)
+        model.cost = pyo.Objective(expr=model.x)
+        return placeopt.ask.supported(model, budget=3)  # type: ignore[arg-type]
+
     for call, message in (
         (lambda: placeopt.solve("toy", evaluations="100"), "evaluations is '100'; give a whole"),
         (lambda: placeopt.solve("toy", seconds="1"), "the time limit is '1' s; give a positive"),
@@ -45,6 +53,7 @@ def test_an_argument_of_another_type_is_named() -> None:
         (lambda: placeopt.load("toy\0"), "is no path"),
         (lambda: placeopt.evaluate("toy", {}), r"problem is 'toy'; give an instance"),
         (lambda: placeopt.sweep(3), "3 is no path"),
+        (ask_by_a_number, r"budget is 3; supported\(\) wants Budget \| None"),
     ):
         with pytest.raises(placeopt.PlaceoptError, match=message):
             call()

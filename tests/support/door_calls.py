@@ -87,11 +87,14 @@ def calls(folder: Path) -> dict[str, Door]:
     front = placeopt.solve(problem, "moead", evaluations=200)
     file, study = folder / "front.json", {"instances": ["toy"], "methods": ["greedy"]}
     front.write(file)
+    model_file = folder / "model.lp"
+    model_file.write_text("minimize\nobj: x + 2 y\nsubject to\ncost: 3 x + y >= -infinity\nend\n")
     goals = {"objectives": ["cost_usd"], "evaluations": 20, "seconds": 0.1, "seed": 1, "jobs": 1}
     goals |= {"start": front, "certify": False, "reference": [9.0], "every": 1.0}
     goals |= {"on_front": None, "on_progress": None, "budget": None, "scheduler": None}
     enumerated = {"objectives": None, "seconds": 0.1, "jobs": 1, "solver": "highs", "start": None}
     enumerated |= {"steps": None, "gap": None, "max_points": 2, "options": {}, "on_point": None}
+    asked = {"objectives": None, "seconds": 5.0, "solver": "highs", "options": {}, "budget": None}
     own = {"budget": None, "lexicographic": None, "reference": None, "topsis": None}
     found = {
         "load": Door(placeopt.load, ("toy",)),
@@ -108,6 +111,19 @@ def calls(folder: Path) -> dict[str, Door]:
         "evaluate, plan": Door(placeopt.evaluate, (problem, front[0].plan)),
         "merge": Door(placeopt.merge, ([front, front],)),
         "enumerate": Door(placeopt.enumerate, (_model(),), enumerated),
+        "ask.lexicographic": Door(
+            placeopt.ask.lexicographic,
+            (_model(), ["value", {"weight": 1}]),
+            {**asked, "tolerance": 0.1},
+        ),
+        "ask.reference_point": Door(
+            placeopt.ask.reference_point, (_model(), [4, 1]), {**asked, "weights": [1, 2]}
+        ),
+        "ask.supported": Door(placeopt.ask.supported, (_model(),), {**asked, "tolerance": 0.1}),
+        "ask.plans": Door(
+            placeopt.ask.plans, (_model(), {"value": 5, "weight": 3}), {**asked, "most": 2}
+        ),
+        "read_model": Door(placeopt.read_model, (model_file,), {"goals": ["cost"], "layout": None}),
         "sweep": Door(placeopt.sweep, (study,), {"run_dir": None, "jobs": 1}),
         "sweep, plan": Door(
             lambda **plan: placeopt.sweep(plan),

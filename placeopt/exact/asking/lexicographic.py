@@ -10,6 +10,7 @@ import pyomo.environ as pyo
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Front, Objective, names_of
+from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
 from placeopt.exact.goals import Goal, goals_of
 
@@ -19,6 +20,7 @@ Level = str | Mapping[str, float]
 Weighted = Sequence[tuple[str, float]]
 
 
+@public
 def lexicographic(
     model: pyo.ConcreteModel,
     order: Sequence[Level] | None = None,
