@@ -253,48 +253,48 @@ def _steps_table(approval: Approval) -> str:
 
 def markdown(approval: Approval, title: str) -> str:
     """Return what an approver reads, as markdown for a pull request."""
-    lines = [f"## {_plain(title)}", ""]
+    lines = [f"## {plain(title)}", ""]
     lines += [
-        f"* **{_plain(name)}: {_plain(figure)}**" + (f" ({_plain(hint)})" if hint else "")
+        f"* **{plain(name)}: {plain(figure)}**" + (f" ({plain(hint)})" if hint else "")
         for name, figure, hint in approval.tiles()
     ]
-    lines += [f"* {_plain(text)}" for text in (approval.gap(), *_money(approval))]
+    lines += [f"* {plain(text)}" for text in (approval.gap(), *_money(approval))]
     if approval.survival:
-        lines += [f"* Survives the loss of any one node: {_plain(approval.survival)}"]
+        lines += [f"* Survives the loss of any one node: {plain(approval.survival)}"]
     for violation in approval.verdict.violations[:8]:
-        lines.append(f"* **The plan breaks the instance:** {_plain(violation.message)}")
-    lines += [f"* **{_plain(text)}**" for text in approval.broken_budgets[:12]]
-    lines += [f"* Buy first: {_plain(approval.buy)}"] if approval.buy else []
-    lines += [f"* Freed: {_plain(listed(approval.freed))}"] if approval.freed else []
-    lines += [f"* Newly used: {_plain(listed(approval.opened))}"] if approval.opened else []
+        lines.append(f"* **The plan breaks the instance:** {plain(violation.message)}")
+    lines += [f"* **{plain(text)}**" for text in approval.broken_budgets[:12]]
+    lines += [f"* Buy first: {plain(approval.buy)}"] if approval.buy else []
+    lines += [f"* Freed: {plain(listed(approval.freed))}"] if approval.freed else []
+    lines += [f"* Newly used: {plain(listed(approval.opened))}"] if approval.opened else []
     if approval.namespaces:
-        head = f"{_plain(approval.currency)} a month by namespace"
+        head = f"{plain(approval.currency)} a month by namespace"
         lines += ["", f"| {head} | now | after | change |", "|---|---|---|---|"]
         lines += [
-            f"| {_plain(n)} | {a:,.2f} | {b:,.2f} | {c:+,.2f} |" for n, a, b, c in _months(approval)
+            f"| {plain(n)} | {a:,.2f} | {b:,.2f} | {c:+,.2f} |" for n, a, b, c in _months(approval)
         ]
     if approval.leaving:
         lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
-        lines += [f"| {_plain(n)} | {c} | {_plain(what)} |" for n, c, what in approval.leaving[:40]]
+        lines += [f"| {plain(n)} | {c} | {plain(what)} |" for n, c, what in approval.leaving[:40]]
     if falling := [w for w in approval.workloads if w.falls]:
         columns = [*_columns_of_places(approval)[:-1], "redundancy falls"]
         lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
         for w in falling[:40]:
             cells = [*map(str, _places(approval, w)[:-1]), w.falls]
-            lines.append(f"| {' | '.join(map(_plain, cells))} |")
+            lines.append(f"| {' | '.join(map(plain, cells))} |")
     if new := approval.new_requests[:40]:
         lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(_plain, row))} |" for row in new]
+        lines += [f"| {' | '.join(map(plain, row))} |" for row in new]
     shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
-    lines += ["", f"In use, of the nodes in use: {', '.join(map(_plain, shares))}."]
+    lines += ["", f"In use, of the nodes in use: {', '.join(map(plain, shares))}."]
     for heading, sentences in _rests_on(approval):
         lines += ["", f"<details><summary>{heading}</summary>", ""]
-        lines += [f"* {_plain(text)}" for text in sentences]
+        lines += [f"* {plain(text)}" for text in sentences]
         lines += ["", "</details>"]
     return "\n".join(lines)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return text that markdown shows as it is, on one line."""
     shown = escape(text)
     return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)

@@ -6,11 +6,12 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from placeopt.core.documents import Document
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem
@@ -57,12 +58,99 @@ _SUBJECTS_KEPT = 20
 
 @dataclass
 class Imported:
-    """The instance, what its names are in the cluster, and the notes of the import."""
+    """The instance, what its names are in the cluster, the notes of the import, and its source."""
 
     document: dict[str, Any]
     problem: Problem
     origin: Origin
     notes: Notes
+    cluster: ReadCluster
+    source: Snapshot
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Files that were read: they may be imported more than once.
+
+    Attributes
+    ----------
+    files : sequence of path
+    documents : list of (name, documents)
+        What stands in each file.
+    tables : ReadTables
+        What the files beside those of the cluster say.
+    table_notes : Notes
+    latency : path, optional
+    target : str
+    options : ImportOptions
+    """
+
+    files: Sequence[AnyPath]
+    documents: list[tuple[str, list[View]]]
+    tables: ReadTables
+    table_notes: Notes
+    latency: AnyPath | None
+    target: str
+    options: ImportOptions
+
+    def changed(
+        self, change: Callable[[Document], Document], options: ImportOptions | None = None
+    ) -> Imported:
+        """Import anew, as if the files had every object changed.
+
+        Parameters
+        ----------
+        change : callable
+            ``change(object) -> object``: it returns another one, and leaves its argument as it is.
+        options : ImportOptions, optional
+            Other options.
+
+        Raises
+        ------
+        PlaceoptError
+            As `import_files` does.
+        """
+        with no_collection():
+            documents = [
+                (name, [view.holding(change(view.value)) for view in manifests.flat(views)])
+                for name, views in self.documents
+            ]
+            return replace(self, documents=documents, options=options or self.options).imported()
+
+    def imported(self) -> Imported:
+        """Make the stages one after another: objects, the cluster, the instance."""
+        notes, target, options = Notes(), self.target, self.options
+        notes.taken((None, self.table_notes))
+        objects = notes.taken(objects_stage(self.documents, self.tables, options))
+        cluster = notes.taken(cluster_stage(objects, self.tables, self.latency, target, options))
+        instance = notes.taken(problem_stage(cluster, target, options))
+        try:
+            problem = from_document(instance.document)
+        except DocumentError as error:
+            raise error.in_file(", ".join(map(str, self.files))) from None
+        for warning in problem.warnings():
+            notes.add("assumption", f"warning of the instance: {warning}")
+        known = tuple(os.path.abspath(file) for file in self.files if str(file) != STDIN)
+        if len(known) < len(self.files) or not _can_replay(objects, target):
+            known = ()
+        origin = Origin(
+            instance=InstanceRef(**asdict(problem.instance_name)),
+            items=instance.items,
+            nodes=instance.nodes,
+            budgets=origin_budgets(objects, cluster.units, instance.items),
+            files=known,
+            digests=tuple(map(digest, known)),
+            cluster=objects.uid,
+            price_unit=instance.document.get("price_unit"),
+            notes=_kept(notes),
+        )
+        notes.counts = {
+            "nodes": len(cluster.site.nodes),
+            "workloads": len({unit.owner for unit in cluster.units}),
+            "replicas": len(cluster.units),
+            "calls": len(cluster.calls.edges),
+        }
+        return Imported(instance.document, problem, origin, notes, cluster, self)
 
 
 @public
@@ -110,8 +198,7 @@ def import_files(
         raise UsageError(f"--to {target!r}; {did_you_mean(target, TARGETS)}")
     known, files = faults or Faults(), with_folders(files)
     tables = _Tables(nodes, candidates, prices, overlays, latency)
-    # Millions of values are made and none is garbage: looking for garbage doubles the time.
-    with _no_collection(), gathering(known):
+    with no_collection(), gathering(known):
         try:
             return _imported(files, target, options, tables)
         except PlaceoptError as error:
@@ -130,7 +217,8 @@ def import_files(
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
+    """Look for no garbage within: millions of values are made, and none of them is garbage."""
     active = gc.isenabled()
     gc.disable()
     try:
@@ -147,39 +235,9 @@ def _imported(
     if target != "rolling-update":
         _refuse_wishes(options, target)
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
-    notes = Notes()
     documents = manifests.read_documents(files)
-    read = notes.taken(tables_stage(tables, target, options))
-    objects = notes.taken(objects_stage(documents, read, options))
-    cluster = notes.taken(cluster_stage(objects, read, tables.latency, target, options))
-    instance = notes.taken(problem_stage(cluster, target, options))
-    try:
-        problem = from_document(instance.document)
-    except DocumentError as error:
-        raise error.in_file(", ".join(map(str, files))) from None
-    for warning in problem.warnings():
-        notes.add("assumption", f"warning of the instance: {warning}")
-    known = tuple(os.path.abspath(file) for file in files if str(file) != STDIN)
-    if len(known) < len(files) or not _can_replay(objects, target):
-        known = ()
-    origin = Origin(
-        instance=InstanceRef(**asdict(problem.instance_name)),
-        items=instance.items,
-        nodes=instance.nodes,
-        budgets=origin_budgets(objects, cluster.units, instance.items),
-        files=known,
-        digests=tuple(map(digest, known)),
-        cluster=objects.uid,
-        price_unit=instance.document.get("price_unit"),
-        notes=_kept(notes),
-    )
-    notes.counts = {
-        "nodes": len(cluster.site.nodes),
-        "workloads": len({unit.owner for unit in cluster.units}),
-        "replicas": len(cluster.units),
-        "calls": len(cluster.calls.edges),
-    }
-    return Imported(instance.document, problem, origin, notes)
+    read, notes = tables_stage(tables, target, options)
+    return Snapshot(files, documents, read, notes, tables.latency, target, options).imported()
 
 
 class ReadTables(NamedTuple):

@@ -208,7 +208,7 @@ def objects_of(
     cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
     for file, documents in files:
         kinds: Counter[str] = Counter()
-        for view in (v for document in documents for v in _flat(document)):
+        for view in flat(documents):
             with tolerated():
                 kinds[_take(cluster, view, seen, namespaces)] += 1
         cluster.files.append(file)
@@ -223,6 +223,12 @@ def objects_of(
             label = workload.meta.label
             workload.spec = with_runtime(workload.spec, cluster.runtimes, label)
     return cluster
+
+
+def flat(documents: Iterable[View]) -> Iterable[View]:
+    """Yield the objects of documents, the members of lists one by one."""
+    for document in documents:
+        yield from _flat(document)
 
 
 def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:

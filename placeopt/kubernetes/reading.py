@@ -76,6 +76,10 @@ class View:
     def __bool__(self) -> bool:
         return self.value is not None
 
+    def holding(self, value: Any) -> View:
+        """Return another value at the same place."""
+        return View(value, self.source, self.document, self.parent, self.key)
+
     def items(self) -> Iterable[View]:
         """Return the members of a list, one after another; none where nothing is there."""
         return () if self.value is None else self._members()

@@ -45,6 +45,11 @@ _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
 #: The taint of a cordon.
 _CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
+#: Labels of the nodes that run the control plane.
+_CONTROL_PLANE = frozenset(
+    f"node-role.kubernetes.io/{role}"
+    for role in ("control-plane", "controlplane", "master", "etcd")
+)
 _MAX_NODES = 100_000
 
 
@@ -210,6 +215,11 @@ def _note_overdone(result: Site) -> None:
                 "the plan must mend it",
                 name,
             )
+
+
+def is_control_plane(node: KubernetesNode) -> bool:
+    """Return whether a node runs the control plane: it is there whatever else runs."""
+    return not _CONTROL_PLANE.isdisjoint(node.meta.labels)
 
 
 # -- who may go where ------------------------------------------------------------------------------

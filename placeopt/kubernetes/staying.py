@@ -11,7 +11,7 @@ from placeopt.kubernetes.budgets import hold_by_budgets
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import selects
+from placeopt.kubernetes.objects import KubernetesNode, selects
 from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import under_way
@@ -96,9 +96,7 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
     if _protects(unit.annotations):
         return "annotated do-not-disrupt"
     node = cluster.nodes.get(unit.node or "")
-    if node is not None and (
-        _protects(node.meta.annotations) or node.meta.annotations.get(_SCALE_DOWN) == "true"
-    ):
+    if node is not None and keeps_its_node(node):
         return "pods on nodes annotated do-not-disrupt or scale-down-disabled"
     if rules.is_fixed(unit.kind, unit.workload) or rules.is_fixed("Pod", unit.name):
         return "named by --pin"
@@ -156,6 +154,12 @@ def _why_ports(unit: Unit) -> str:
         or unit.spec.view["hostNetwork"].flag()
     )
     return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
+
+
+def keeps_its_node(node: KubernetesNode) -> bool:
+    """Return whether a node is annotated to be left alone."""
+    annotations = node.meta.annotations
+    return _protects(annotations) or annotations.get(_SCALE_DOWN) == "true"
 
 
 def _protects(annotations: Mapping[str, object]) -> bool:

@@ -23,6 +23,7 @@ from placeopt.kubernetes.parts import (
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
+from placeopt.kubernetes.sites import is_control_plane
 
 
 def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
@@ -38,6 +39,7 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     prices = node_prices(cluster, options)
     cluster = _with_places(cluster, options)
     paid = paid_shares(options.commitments, cluster.site, prices, options.region)
+    paid |= _paid_anyway(cluster)
     due = {name: round(price * (1 - paid.get(name, 0.0)), 9) for name, price in prices.items()}
     document, items = update_document(cluster, options, due)
     keep_to_known(
@@ -49,6 +51,15 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     )
     _note_rounding(cluster)
     return ImportedInstance(document, items, _priced_origins(cluster, options, prices, paid))
+
+
+def _paid_anyway(cluster: ReadCluster) -> dict[str, float]:
+    """Return the whole share of each node that no plan can remove: those of the control plane."""
+    found = {}
+    for name in (node.name for node in cluster.site.nodes.values() if is_control_plane(node)):
+        found[name] = 1.0
+        note("assumption", "nodes of the control plane: freeing one saves nothing", name)
+    return found
 
 
 def _priced_origins(

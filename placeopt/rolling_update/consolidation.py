@@ -132,6 +132,8 @@ class Consolidation:
         Nodes in a row that may resist before the search ends.
     by_starts : bool
         Nodes that take few starts to empty are closed first, instead of nodes of little load.
+    start : int array (M,), optional
+        Deployment to begin with; by default the running one.
     """
 
     def __init__(
@@ -141,15 +143,18 @@ class Consolidation:
         rounds: int = 20_000,
         patience: int = 6,
         by_starts: bool = False,
+        start: np.ndarray | None = None,
     ):
         a = problem.arrays
+        self.begin = a.home if start is None else start
         self.problem, self.rounds, self.patience = problem, rounds, patience
         self.by_starts = by_starts
         self.instance, self.mine = packing_instance(problem)
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
-        self.open = ((a.price == 0) | a.hosting(np.ones_like(a.movable))) & ~a.shut
-        self.open &= ~a.limits.bought  # each of these is opened with a look at its limits
+        used = np.bincount(self.begin, minlength=len(a.price)) > 0
+        self.open = ((a.price == 0) | used) & ~a.shut
+        self.open &= used | ~a.limits.bought  # each of these is opened with a look at its limits
         self.lowest = lower_bound(problem)
         self.ruled = a.rules.any
         self.buys = any(n.candidate for n in problem.nodes)
@@ -389,7 +394,7 @@ class Consolidation:
         a = self.problem.arrays
         if self.problem.infeasibility():
             return None
-        state = self._start(a.home[self.mine], self.open)
+        state = self._start(self.begin[self.mine], self.open)
         spare = np.flatnonzero(~self.open & ~a.shut)
         by_price = a.price[spare] / np.maximum(1, a.capacity[spare, 0])
         waiting = iter(spare[np.argsort(by_price, kind="stable")].tolist())

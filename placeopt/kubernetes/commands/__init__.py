@@ -1,4 +1,6 @@
-"""Commands: ``import kubernetes``, ``import prices``, ``export kubernetes`` and ``verify``."""
+"""Commands: ``import kubernetes``, ``import prices``, ``export kubernetes``, ``verify`` and
+``consolidate``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,14 @@ from pathlib import Path
 
 import typer
 
-from placeopt.kubernetes.commands import exporting, importing
+from placeopt.kubernetes.commands import consolidating, exporting, importing
 
 
 def register(app: typer.Typer, imports: typer.Typer, exports: typer.Typer) -> None:
     """Add the commands to those of ``placeopt``, ``placeopt import`` and ``placeopt export``."""
     importing.register(imports)
     exporting.register(app, exports)
+    consolidating.register(app)
 
 
 def next_steps(front: str, instance: Path | None, point: str) -> list[tuple[str, str]]:

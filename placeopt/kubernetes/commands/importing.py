@@ -19,6 +19,7 @@ from placeopt.kubernetes.commands.completion import import_targets
 if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import Imported
+    from placeopt.kubernetes.options import ImportOptions
 
 _MOVE, _PRICES, _TIME = "What may move", "Prices and latencies", "Options of one problem"
 _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
@@ -374,10 +375,7 @@ def import_kubernetes(
     from placeopt.kubernetes import replica_counts
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import import_files
-    from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.prices import overlay as read_overlay
-    from placeopt.kubernetes.sizes import MissingRequests
-    from placeopt.kubernetes.units import MovingRules
 
     tables = (nodes, candidates, commitments, latency, new_requests, execution)
     beside = None if output is None else origins.beside(output)
@@ -386,19 +384,15 @@ def import_kubernetes(
         raise UsageError(f"--slot-hours {slot_hours}; legal: above 0, up to 1,000,000")
     _require_words("--spread", spread, "node", "zone")
     _require_words("--survive", survive, "replicas", "room")
-    policy = MissingRequests.parse(missing_requests or ["error"])
-    rules = MovingRules(
-        policy,
-        namespace or (),
-        ("kube-system",) if pin_namespace is None else pin_namespace,
-        _choice("--empty-dir", empty_dir, "pin", "move"),
-        [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
-        expendable,
-    )
     faults = Faults()  # told with what the import finds
-    options = ImportOptions(
+    options = import_options(
+        policies=missing_requests or ["error"],
+        namespace=namespace,
+        pin_namespace=pin_namespace,
+        empty_dir=empty_dir,
+        pin=pin,
+        expendable=expendable,
         name=name or (output.stem if output else "cluster"),
-        rules=rules,
         missing_prices=missing_prices,
         region=region,
         drain=tuple(drain or ()),
@@ -407,9 +401,9 @@ def import_kubernetes(
         max_share=max_share,
         max_spot_share=max_spot_share,
         survive=tuple(survive or ()),
-        leave_out=_choice("--unplaceable", unplaceable, "error", "leave-out"),
-        any_architecture=_choice("--architectures", architectures, "known", "any"),
-        drain_cordoned=_choice("--cordoned", cordoned, "leave-out", "drain"),
+        leave_out=choice("--unplaceable", unplaceable, "error", "leave-out"),
+        any_architecture=choice("--architectures", architectures, "known", "any"),
+        drain_cordoned=choice("--cordoned", cordoned, "leave-out", "drain"),
         max_latency_ms=max_latency_ms,
         replicas=replica_counts.parse(replicas or ()),
         source=source,
@@ -421,7 +415,7 @@ def import_kubernetes(
         horizon=horizon,
         slot_hours=slot_hours,
         duration=duration,
-        **_tables(execution, new_requests, commitments, faults),
+        **tables(execution, new_requests, commitments, faults),
     )
     done = import_files(
         [find_cluster(file) for file in files],
@@ -437,16 +431,52 @@ def import_kubernetes(
     _write(done, output, report)
 
 
-def _tables(
-    execution: str, new_requests: Path | None, commitments: Path | None, faults: Faults
+def import_options(
+    *,
+    policies: list[str],
+    namespace: list[str] | None,
+    pin_namespace: list[str] | None,
+    empty_dir: str,
+    pin: list[str] | None,
+    expendable: int | None,
+    **more: Any,
+) -> ImportOptions:
+    """Return the options of an import; `more` are those that need no reading.
+
+    Raises
+    ------
+    UsageError
+        One is not legal.
+    """
+    from placeopt.kubernetes.options import ImportOptions
+    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.units import MovingRules
+
+    rules = MovingRules(
+        MissingRequests.parse(policies),
+        namespace or (),
+        ("kube-system",) if pin_namespace is None else pin_namespace,
+        choice("--empty-dir", empty_dir, "pin", "move"),
+        [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
+        expendable,
+    )
+    return ImportOptions(rules=rules, **more)
+
+
+def tables(
+    execution: str | None,
+    new_requests: Path | None,
+    commitments: Path | None,
+    faults: Faults,
 ) -> dict[str, Any]:
     """Return the options of an import that stand in files; what is wrong in them is gathered."""
     from placeopt.kubernetes.commitments import read_commitments
     from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 
     found: dict[str, Any] = {}
-    with faults.gather():
-        found["execution_ms"], found["execution"] = execution_times(execution)
+    if execution is not None:
+        with faults.gather():
+            found["execution_ms"], found["execution"] = execution_times(execution)
     if new_requests is not None:
         with faults.gather():
             found["new_requests"] = read_new_requests(new_requests)
@@ -479,7 +509,7 @@ def _require_words(option: str, given: list[str] | None, *legal: str) -> None:
             raise UsageError(f"{option} {word!r}; legal: {', '.join(legal)}")
 
 
-def _choice(option: str, given: str, no: str, yes: str) -> bool:
+def choice(option: str, given: str, no: str, yes: str) -> bool:
     """Return whether an option says `yes`; raise where it says neither."""
     if given not in (no, yes):
         raise UsageError(f"{option} {given!r}; legal: {no}, {yes}")

@@ -1,0 +1,178 @@
+"""``placeopt consolidate``: a dump of a cluster in, an answer out; nothing is changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Option
+
+from placeopt.cli.commands import CLUSTERS, add
+from placeopt.cli.completion import words
+from placeopt.cli.screen import Quiet, deliver, emit, for_people, say, warn, width_of
+from placeopt.core.errors import UsageError
+from placeopt.core.files import require_outputs
+from placeopt.core.shipped import find_cluster, find_prices
+from placeopt.kubernetes.commands import importing as given
+
+if TYPE_CHECKING:
+    from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
+    from placeopt.kubernetes.consolidate.situation import Situation
+    from placeopt.kubernetes.importing import Imported
+
+_FORMATS = ("table", "markdown", "json")
+
+
+def register(app: typer.Typer) -> None:
+    """Add ``consolidate`` to `app`."""
+    add(
+        app,
+        consolidate,
+        "placeopt consolidate shop --prices shop",
+        "kubectl get nodes,pods,deployments,replicasets -A -o json "
+        "| placeopt consolidate - -o out --fail-above 100",
+        group=CLUSTERS,
+        name="consolidate",
+    )
+
+
+def consolidate(
+    files: given.Files,
+    prices: given.PriceFiles = None,
+    overlay: given.Overlays = None,
+    missing_prices: given.MissingPricesOption = "error",
+    commitments: given.CommitmentsOption = None,
+    candidates: given.CandidatesOption = None,
+    region: given.RegionOption = None,
+    missing_requests: Annotated[
+        list[str] | None,
+        Option(
+            metavar="POLICY",
+            help="What containers without requests need: limits, default=100m,128Mi or error "
+            "(default: nothing, as kube-scheduler counts them).",
+            autocompletion=words("error", "limits", "default="),
+        ),
+    ] = None,
+    namespace: given.NamespaceOption = None,
+    pin_namespace: given.PinNamespaceOption = None,
+    pin: given.PinOption = None,
+    empty_dir: given.EmptyDirOption = "pin",
+    cordoned: given.CordonedOption = "leave-out",
+    expendable: given.ExpendableOption = None,
+    architectures: given.ArchitecturesOption = "known",
+    allow_stops: Annotated[
+        bool,
+        Option(
+            "--allow-stops",
+            help="Let a plan stop pods before their new copy runs; it names each budget that it "
+            "breaks.",
+        ),
+    ] = False,
+    seed: Annotated[int, Option(min=0, help="Seed of the search.")] = 1,
+    fail_above: Annotated[
+        float | None,
+        Option(
+            min=0,
+            metavar="AMOUNT",
+            help="Exit code 3 if the plan saves more than so much a month (without prices: so many "
+            "nodes).",
+        ),
+    ] = None,
+    form: Annotated[
+        str | None,
+        Option(
+            "--format",
+            metavar="table|markdown|json",
+            help="Default: table on a terminal, else json.",
+            autocompletion=words(*_FORMATS),
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        Option(
+            "-o",
+            "--output",
+            help="Folder for the answer, front, steps, script and report.",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Say how small a cluster could be, and why each node that stays is still there.
+
+    It reads a dump of kubectl get and changes nothing. The plan stops no pod: every new copy runs
+    before the old one ends.
+
+    Exit code 3 where the plan saves more than --fail-above.
+    """
+    from placeopt.kubernetes.consolidate import files as folder
+    from placeopt.kubernetes.faults import Faults
+    from placeopt.kubernetes.importing import import_files
+    from placeopt.kubernetes.prices import overlay as read_overlay
+
+    if form is not None and form not in _FORMATS:
+        raise UsageError(f"--format {form!r}; legal: {', '.join(_FORMATS)}")
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"-o {str(output)!r} is a file; give a folder")
+    inputs = (*files, *(prices or ()), commitments, candidates)
+    names = (output / name for name in folder.FILES) if output and output.is_dir() else ()
+    require_outputs(*names, inputs=inputs)
+    faults = Faults()  # told with what the import finds
+    options = given.import_options(
+        policies=missing_requests or ["default=0,0"],
+        namespace=namespace,
+        pin_namespace=pin_namespace,
+        empty_dir=empty_dir,
+        pin=pin,
+        expendable=expendable,
+        name="cluster",
+        missing_prices=missing_prices,
+        region=region,
+        any_architecture=given.choice("--architectures", architectures, "known", "any"),
+        drain_cordoned=given.choice("--cordoned", cordoned, "leave-out", "drain"),
+        **given.tables(None, None, commitments, faults),
+    )
+    imported = import_files(
+        [find_cluster(file) for file in files],
+        "rolling-update",
+        options,
+        candidates=candidates,
+        prices=[find_prices(file) for file in prices or ()],
+        overlays=[read_overlay(text) for text in overlay or []],
+        faults=faults,
+    )
+    base, found = _answered(imported, allow_stops, seed)
+    _show(found, form or ("table" if for_people() else "json"))
+    if output is not None:
+        warn(folder.write(output, base, found))
+        say(f"wrote {output}: {', '.join(name for name in folder.FILES)}")
+    if fail_above is not None and found.saving > fail_above:
+        say(f"the plan saves {found.saving:g} {found.unit}, more than {fail_above:g}")
+        raise typer.Exit(3)
+
+
+def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, ConsolidationAnswer]:
+    """Return the cluster with its plan, and the answer."""
+    from placeopt.kubernetes.consolidate.answer import answer
+    from placeopt.kubernetes.consolidate.lifts import lifted, lifts_of
+    from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
+    from placeopt.kubernetes.consolidate.situation import solved
+
+    if not any(unit.node for unit in imported.cluster.units):
+        raise UsageError("no pod of the files runs: consolidate is about running clusters")
+    base = solved(imported, stops=stops, seed=seed)
+    stopping = None if stops else solved(imported, stops=True, base=base, seed=seed)
+    lifts = lifted(base, lifts_of(base), seed=seed)
+    return base, answer(base, why_nodes_stay(base, lifts), lifts, stopping)
+
+
+def _show(found: ConsolidationAnswer, form: str) -> None:
+    import sys
+
+    from placeopt.core.documents import layout
+    from placeopt.kubernetes.consolidate.pages import markdown, on_terminal
+
+    if form == "json":
+        deliver(layout(found.model_dump(mode="json")), None)
+    else:
+        emit(markdown(found) if form == "markdown" else on_terminal(found, width_of(sys.stdout)))

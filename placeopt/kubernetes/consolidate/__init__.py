@@ -1,0 +1,12 @@
+"""From a dump of a cluster to an answer: what it costs, what a smaller one would, and why not less.
+
+==============  ====================================================================================
+``situation``   a cluster, its cheapest plan, and the nodes that are paid for then
+``edits``       changes of the cluster's objects that may let it shrink
+``lifts``       what each of these changes would save: the changed cluster is solved again
+``reasons``     why each node that stays is still there
+``answer``      all of it, as a document
+``pages``       the answer for a terminal, for a pull request, for a report
+``files``       the answer with the front, the steps and the script, in a folder
+==============  ====================================================================================
+"""

@@ -1,0 +1,186 @@
+"""The answer of ``placeopt consolidate`` in words: a terminal, a pull request, a report."""
+
+from __future__ import annotations
+
+from placeopt.cli.tables import table, wrapped
+from placeopt.kubernetes.approval import listed
+from placeopt.kubernetes.approval_page import ApprovalPage, plain
+from placeopt.kubernetes.consolidate.answer import (
+    ConsolidationAnswer,
+    LiftRecord,
+    NodeRecord,
+    ReasonRecord,
+)
+from placeopt.plot import markup
+from placeopt.plot.markup import number
+
+#: Lifts and reasons that a terminal shows, and nodes that one line names.
+_LIFTS, _REASONS, _NAMED = 10, 20, 8
+
+
+def money(amount: float, unit: str) -> str:
+    """Return an amount with its unit."""
+    return f"{_amount(amount)} {unit}"
+
+
+def _amount(amount: float) -> str:
+    """Return an amount; what is large without cents."""
+    return number(round(amount) if amount >= 100 else round(amount, 2))
+
+
+def sentences(found: ConsolidationAnswer) -> list[str]:
+    """Return what costs what, in sentences."""
+    unit, share = found.unit, found.saving / found.cost_now if found.cost_now else 0.0
+    told = [f"Now: {_count(found.nodes_now, 'node')}, {money(found.cost_now, unit)}."]
+    if found.saving > 0:
+        told.append(
+            f"Enough: {_count(found.nodes_after, 'node')}, {money(found.cost_after, unit)}. "
+            f"That saves {money(found.saving, unit)} ({share:.0%})."
+        )
+    else:
+        told.append("No cheaper plan was found.")
+    stops = "none stops before its new copy runs"
+    if found.stops:
+        verb = "stops" if found.stops == 1 else "stop"
+        stops = f"{number(found.stops)} {verb} before the new copy runs"
+    told.append(f"{_count(found.moves, 'pod')} of {number(found.pods)} move; {stops}.")
+    told += [f"Breaks: {text}." for text in found.breaks]
+    if found.idle:
+        told.append(f"Empty already: {listed(list(found.idle), _NAMED)}.")
+    if found.bought:
+        told.append(f"Buy first: {listed(list(found.bought), _NAMED)}.")
+    if found.unpriced:
+        names = listed(list(found.unpriced), _NAMED)
+        told.append(f"Without a price, counted as 0: {names}.")
+    told.append(_bound(found))
+    return [*told, *_stopping(found)]
+
+
+def _bound(found: ConsolidationAnswer) -> str:
+    if found.at_most <= 0:
+        return "No plan is cheaper: that is proven."
+    left = money(found.at_most, found.unit)
+    return f"A better plan could save {left} more at most: that is proven."
+
+
+def _stopping(found: ConsolidationAnswer) -> list[str]:
+    more = found.if_stopping
+    if more is None:
+        return []
+    told = (
+        f"With --allow-stops: {money(more.saves, found.unit)} less; "
+        f"{_count(more.stops, 'pod')} would be down for a while"
+    )
+    return [f"{told}.", *(f"It would break: {text}." for text in more.breaks)]
+
+
+def _count(amount: int, what: str) -> str:
+    return f"{number(amount)} {what}{'' if amount == 1 else 's'}"
+
+
+def on_terminal(found: ConsolidationAnswer, width: int | None) -> str:
+    """Return the answer for a terminal of so many columns."""
+    lines = [part for text in sentences(found) for part in wrapped(text, width or 10**6)]
+    if found.nodes:
+        lines += ["", f"Why {_count(len(found.nodes), 'node')} stay:", ""]
+        rows = _reasons(found)
+        columns = ("why", "nodes", found.unit, "lifting it saves")
+        shown = rows[:_REASONS]
+        lines.append(table(columns, shown, text=(0,), width=width))
+        if len(rows) > _REASONS:
+            lines.append(f"and {len(rows) - _REASONS} more reasons: --format markdown has all")
+    if worth := _worth(found):
+        lines += ["", "What to lift (each alone):", ""]
+        shown_lifts = [_lift_row(lift) for lift in worth[:_LIFTS]]
+        head = ("change", "saves " + found.unit, "nodes freed")
+        lines.append(table(head, shown_lifts, text=(0,), width=width))
+    elif found.lifts:
+        lines += ["", "Lifting one rule or pin alone saves nothing."]
+    if unsolved := sum(lift.saves is None for lift in found.lifts):
+        text = f"{_count(unsolved, 'change')} of nodes that cost less were not computed."
+        lines += ["", text]
+    return "\n".join(lines)
+
+
+def _worth(found: ConsolidationAnswer) -> list[LiftRecord]:
+    return [lift for lift in found.lifts if lift.saves]
+
+
+def _lift_row(lift: LiftRecord) -> tuple[str, str, str]:
+    return lift.change, _amount(lift.saves or 0.0), str(len(lift.frees))
+
+
+def _reasons(found: ConsolidationAnswer) -> list[tuple[str, str, str, str]]:
+    """Return a row for each reason: its nodes, what they cost, what lifting it saves."""
+    groups: dict[tuple[str, str], tuple[ReasonRecord, list[NodeRecord]]] = {}
+    for node in found.nodes:
+        for reason in node.reasons:
+            groups.setdefault((reason.text, reason.subject), (reason, []))[1].append(node)
+    order = sorted(groups.values(), key=lambda row: -sum(node.cost for node in row[1]))
+    return [
+        (
+            in_words(reason, pods=False),
+            str(len(nodes)),
+            _amount(sum(node.cost for node in nodes)),
+            "" if reason.lifting_saves is None else _amount(reason.lifting_saves),
+        )
+        for reason, nodes in order
+    ]
+
+
+def in_words(reason: ReasonRecord, *, pods: bool = True) -> str:
+    """Return a reason with its workload, and how many pods, in words."""
+    count = f" x {reason.pods}" if pods and reason.pods > 1 else ""
+    return f"{reason.subject}{count}: {reason.text}" if reason.subject else reason.text
+
+
+def _why(node: NodeRecord) -> str:
+    return "; ".join(in_words(reason) for reason in node.reasons)
+
+
+def markdown(found: ConsolidationAnswer, title: str = "Could the cluster be smaller?") -> str:
+    """Return the answer for a pull request or a log of a pipeline."""
+    lines = [f"## {plain(title)}", "", *(f"* {plain(text)}" for text in sentences(found))]
+    if worth := _worth(found):
+        lines += ["", "### What to lift, each alone", ""]
+        lines += [f"| change | saves {found.unit} | nodes freed |", "|---|--:|--:|"]
+        lines += ["| " + " | ".join(map(plain, _lift_row(lift))) + " |" for lift in worth[:_LIFTS]]
+    if found.nodes:
+        lines += ["", f"### Why {_count(len(found.nodes), 'node')} stay", ""]
+        lines += [f"| node | machine | {found.unit} | pods | why |", "|---|---|--:|--:|---|"]
+        for node in found.nodes:
+            cells = (node.name, node.machine_type, _amount(node.cost), str(node.pods), _why(node))
+            lines.append("| " + " | ".join(map(plain, cells)) + " |")
+    return "\n".join(lines)
+
+
+def why_table(found: ConsolidationAnswer) -> str:
+    """Return why the nodes stay and what to lift, as HTML of a report."""
+    rows = [(n.name, n.machine_type, n.cost, n.pods, _why(n)) for n in found.nodes]
+    html = markup.paragraphs(sentences(found))
+    if worth := _worth(found):
+        lifts = [(one.change, one.saves, len(one.frees)) for one in worth[:_LIFTS]]
+        head = ("change", f"saves {found.unit}", "nodes freed")
+        html += markup.table("What to lift, each alone", head, lifts)
+    columns = ("node", "machine", found.unit, "pods", "why")
+    return html + markup.table("Why each node stays", columns, rows, most=500, more="nodes")
+
+
+class AnsweredPage:
+    """An approval with the answer before it: a `placeopt.core.door.Approved`."""
+
+    def __init__(self, page: ApprovalPage, found: ConsolidationAnswer):
+        self.page, self.found = page, found
+        self.saving, self.breaks = page.saving, page.breaks
+
+    def tiles(self) -> list[tuple[str, str, str]]:
+        """Return large figures."""
+        return self.page.tiles()
+
+    def html(self) -> str:
+        """Return the answer and what approvers read, as HTML."""
+        return why_table(self.found) + self.page.html()
+
+    def markdown(self, title: str) -> str:
+        """Return the answer and what approvers read, as markdown."""
+        return f"{markdown(self.found, title)}\n\n{self.page.markdown('The plan')}"

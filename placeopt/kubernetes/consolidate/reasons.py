@@ -1,0 +1,160 @@
+"""Why a node that stays is still there: pods that may not move, rules, room, or what is not proven.
+
+The first that holds is told: what keeps the node whatever runs there; pods that are pinned, by
+cause and owner; rules without which a plan frees it; no room for its pods on the nodes that stay.
+Else it is said what better plans could save at most.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
+from placeopt.kubernetes.consolidate.situation import Situation
+from placeopt.plot.markup import number
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason why a node stays.
+
+    Attributes
+    ----------
+    text : str
+        What holds the node.
+    subject : str
+        Whose pods, where that is known: a workload.
+    pods : int
+        How many of them are on the node; 0 where it is not about pods.
+    lift : tuple of str or None
+        The key of the lift that removes the reason.
+    """
+
+    text: str
+    subject: str = ""
+    pods: int = 0
+    lift: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class NodeWhy:
+    """A node that stays.
+
+    Attributes
+    ----------
+    name, machine_type, zone : str
+    cost : float
+        In the unit of costs.
+    pods : int
+        Of the instance, at the end.
+    reasons : tuple of Reason
+        At least one.
+    """
+
+    name: str
+    machine_type: str
+    zone: str
+    cost: float
+    pods: int
+    reasons: tuple[Reason, ...]
+
+
+def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
+    """Return each node that stays, with its reasons; the dearest first."""
+    pinned, ruled, room = _pinned(base, lifts), _ruled(lifts), _Room(base)
+    pods = Counter(base.problem.arrays.node_names[n] for n in base.final[base.final >= 0].tolist())
+    found = []
+    for name in base.staying:
+        node = base.imported.cluster.objects.nodes[name]
+        if name in base.unremovable:
+            reasons = [Reason(base.unremovable[name])]
+        elif base.due(name) == 0:
+            reasons = [Reason("paid for already: nothing is saved without it")]
+        else:
+            reasons = pinned.get(name, []) or ruled.get(name, []) or [room.reason(name)]
+        kind, zone = node.instance_type or "", node.zone or node.region or ""
+        found.append(NodeWhy(name, kind, zone, base.prices[name], pods[name], tuple(reasons)))
+    return sorted(found, key=lambda why: (-why.cost, why.name))
+
+
+def _pinned(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
+    """Return the reasons of nodes with pods that may not move, those of most pods first."""
+    why, keys = causes(base), {}
+    for one in lifts:
+        keys.update({(one.lift.cause, pod): one.lift.key for pod in one.lift.pods})
+    count: Counter[tuple[str, str, str, tuple[str, str] | None]] = Counter()
+    for unit in base.imported.cluster.site.units:
+        pod = (unit.namespace, unit.name)
+        if pod in why and unit.node is not None:
+            key = keys.get((why[pod], pod))
+            count[unit.node, why[pod], subject_of(unit), key] += 1
+    found: dict[str, list[Reason]] = {}
+    for (node, text, subject, key), pods in count.most_common():
+        found.setdefault(node, []).append(Reason(text, subject, pods, key))
+    return found
+
+
+def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
+    """Return the reasons of nodes that a plan frees once a rule is lifted."""
+    found: dict[str, list[Reason]] = {}
+    for one in sorted(lifts, key=lambda one: -(one.saving or 0.0)):
+        for name in one.frees:
+            text = f"required: {one.lift.cause}"
+            found.setdefault(name, []).append(Reason(text, one.lift.subject, 0, one.lift.key))
+    return found
+
+
+class _Room:
+    """The room that is left on the nodes that stay."""
+
+    def __init__(self, base: Situation):
+        self.base, a = base, base.problem.arrays
+        there = base.final >= 0
+        started = np.zeros(len(there), dtype=bool)
+        started[[m for m, n in base.steps if n >= 0]] = True
+        self.size = np.where(started[:, None], a.new, a.old)
+        load = np.zeros_like(a.capacity)
+        np.add.at(load, base.final[there], self.size[there])
+        used = np.bincount(base.final[there], minlength=len(load)) > 0
+        self.open = used & ~a.shut
+        self.free = np.where(self.open[:, None], np.maximum(0, a.capacity - load), 0)
+
+    def reason(self, name: str) -> Reason:
+        """Return why what runs on a node does not fit on the others that stay."""
+        a = self.base.problem.arrays
+        n = a.node_names.index(name)
+        mine, others = np.flatnonzero(self.base.final == n), np.arange(len(a.price)) != n
+        need, free = a.new[mine].sum(axis=0), self.free[others].sum(axis=0)
+        for r in np.flatnonzero(need > free).tolist():
+            text = f"no room: its pods ask for {_amount(a.resources[r], need[r])}"
+            return Reason(f"{text}, {_amount(a.resources[r], free[r])} are free elsewhere")
+        for m in mine[np.argsort(-a.new[mine, 0], kind="stable")].tolist():
+            fits = (a.new[m] <= self.free).all(axis=1) & self.open & others
+            places = fits & a.may_host(m)
+            if not places.any():
+                pod = "/".join(self.base.owners[m])
+                some = "that it may run on " if fits.any() else ""
+                asks = ", ".join(_amount(a.resources[r], a.new[m, r]) for r in range(2))
+                text = f"no room in one piece: no other node {some}has {asks} free"
+                return Reason(text, pod, 1)
+        return Reason(self._unproven())
+
+    def _unproven(self) -> str:
+        left = self.base.at_most
+        if left <= 0:
+            return "no cheaper set of nodes has room for all pods: that is proven"
+        saved = f"{number(round(left, 2))} {self.base.unit}"
+        return f"no plan without it was found; better plans save at most {saved} in all"
+
+
+def _amount(resource: str, amount: float) -> str:
+    """Return an amount of a resource, in words."""
+    if resource == "cpu":
+        return f"{number(amount / 1000)} cpu"
+    if resource == "memory":
+        return f"{number(round(amount / 1024, 2))} GiB"
+    return f"{number(amount)} {resource}"

@@ -1,0 +1,220 @@
+"""A cluster and its cheapest plan: which nodes are paid for now, and which at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placeopt.core.front import Front, Plan
+from placeopt.kubernetes.importing import Imported
+from placeopt.kubernetes.origin import key
+from placeopt.kubernetes.parts import has_prices
+from placeopt.kubernetes.prices import PriceBook, missing_price
+from placeopt.kubernetes.sites import is_control_plane
+from placeopt.kubernetes.staying import keeps_its_node
+from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
+
+if TYPE_CHECKING:
+    from placeopt.rolling_update.instance import RollingUpdate
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A cluster and a plan for it.
+
+    Attributes
+    ----------
+    imported : Imported
+    plan : mapping
+    """
+
+    imported: Imported
+    plan: Plan
+
+    @property
+    def problem(self) -> RollingUpdate:
+        """The instance."""
+        problem: RollingUpdate = self.imported.problem  # type: ignore[assignment]
+        return problem
+
+    @cached_property
+    def steps(self) -> list[tuple[int, int]]:
+        """The steps of the plan: (microservice, node)."""
+        return self.problem.steps(self.plan)
+
+    @cached_property
+    def final(self) -> np.ndarray:
+        """The node of every microservice at the end, (M,), -1 for none."""
+        a = self.problem.arrays
+        end = a.final_nodes(self.steps)
+        return np.where(end == a.waiting, -1, end)
+
+    @cached_property
+    def owners(self) -> list[tuple[str, str]]:
+        """(namespace, pod) of every microservice; its own name where it does not run yet."""
+        items = self.imported.origin.items
+        known = [(items[key(name, part)], name) for part, name in self.problem.arrays.names]
+        return [(item.namespace, item.pod or name) for item, name in known]
+
+    @cached_property
+    def front(self) -> Front:
+        """The plan beside the one that does nothing, with the bounds of all plans."""
+        from placeopt.core.task import Candidate, Task
+        from placeopt.rolling_update.bounds import bound_vectors
+
+        task = Task(self.problem)
+        plans = [Candidate(self.plan), Candidate({"steps": []})]
+        bounds = bound_vectors(self.problem, task.objectives).tolist()
+        return task.front(plans, method="consolidate", bounds=bounds, libraries=("numba", "numpy"))
+
+    # -- nodes -------------------------------------------------------------------------------------
+
+    @cached_property
+    def there(self) -> list[str]:
+        """The nodes of the cluster, in the order of the files: those that take no part, too."""
+        objects = self.imported.cluster.objects
+        return [name for name in objects.nodes if name not in objects.candidates]
+
+    @cached_property
+    def used(self) -> set[str]:
+        """The nodes that host a pod of the instance at the end."""
+        names = self.problem.arrays.node_names
+        return {names[n] for n in np.unique(self.final[self.final >= 0]).tolist()}
+
+    @cached_property
+    def unremovable(self) -> dict[str, str]:
+        """Nodes that stay whatever runs on them, and why."""
+        found = {}
+        for name in self.there:
+            node = self.imported.cluster.objects.nodes[name]
+            if is_control_plane(node):
+                found[name] = "a node of the control plane"
+            elif not node.ready:
+                found[name] = "not ready: what runs there is left alone"
+            elif name in self.imported.cluster.site.closed:
+                found[name] = "cordoned: left alone (--cordoned drain plans to empty it)"
+            elif keeps_its_node(node):
+                found[name] = "annotated do-not-disrupt or scale-down-disabled"
+        return found
+
+    @cached_property
+    def staying(self) -> list[str]:
+        """The nodes of the cluster that are still there at the end."""
+        return [name for name in self.there if name in self.used or name in self.unremovable]
+
+    @cached_property
+    def gone(self) -> list[str]:
+        """The nodes of the cluster that may be deleted at the end."""
+        stay = set(self.staying)
+        return [name for name in self.there if name not in stay]
+
+    @cached_property
+    def idle(self) -> list[str]:
+        """Those of them that host nothing but what comes with every node already."""
+        a = self.problem.arrays
+        busy = {a.node_names[n] for n in np.unique(a.home).tolist()}
+        return [name for name in self.gone if name not in busy]
+
+    @cached_property
+    def bought(self) -> list[str]:
+        """The nodes that have to be bought."""
+        return sorted(self.used - set(self.there))
+
+    # -- money -------------------------------------------------------------------------------------
+
+    @cached_property
+    def is_priced(self) -> bool:
+        """Whether costs are in USD; else they are numbers of nodes."""
+        return has_prices(self.imported.cluster, self.imported.source.options)
+
+    @property
+    def unit(self) -> str:
+        """What costs are in, for a month."""
+        return "USD a month" if self.is_priced else "nodes"
+
+    @cached_property
+    def prices(self) -> dict[str, float]:
+        """What every node costs in `unit`; 0 for a node that takes no part and has no price."""
+        if not self.is_priced:
+            return dict.fromkeys([*self.there, *self.bought], 1.0)
+        known = {name: node.price for name, node in self.imported.origin.nodes.items()}
+        book, options = self.imported.cluster.prices or PriceBook(), self.imported.source.options
+        for name, node in self.imported.cluster.site.closed.items():
+            price = book.price(node, options.region)
+            known[name] = missing_price(options.missing_prices) if price is None else price
+        return {name: (price or 0.0) * HOURS_OF_A_MONTH for name, price in known.items()}
+
+    @property
+    def unpriced(self) -> list[str]:
+        """The nodes of the cluster without a price."""
+        return [name for name in self.there if self.prices[name] == 0]
+
+    def due(self, name: str) -> float:
+        """Return what a node costs beside what is paid for it in any case, in `unit`."""
+        known = self.imported.origin.nodes.get(name)
+        return self.prices[name] * (1.0 if known is None else 1 - known.paid)
+
+    @cached_property
+    def cost_now(self) -> float:
+        """What the nodes of the cluster cost now, in `unit`."""
+        return sum(self.prices[name] for name in self.there)
+
+    @cached_property
+    def cost(self) -> float:
+        """What is paid at the end, in `unit`."""
+        bought = sum(map(self.due, self.bought))
+        return self.cost_now - sum(map(self.due, self.gone)) + bought
+
+    @cached_property
+    def at_most(self) -> float:
+        """What a better plan could save besides, at most, in `unit`: a proven bound."""
+        from placeopt.rolling_update.bounds import lower_bound
+
+        a = self.problem.arrays
+        left = a.cost(self.final[self.final >= 0]) - lower_bound(self.problem) / a.price_scale
+        return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
+
+
+def solved(
+    imported: Imported,
+    *,
+    stops: bool = False,
+    base: Situation | None = None,
+    descents: int | None = None,
+    seed: int = 1,
+) -> Situation:
+    """Return a cluster with the cheapest plan that is found.
+
+    Parameters
+    ----------
+    imported : Imported
+        A rolling update.
+    stops : bool
+        Whether a pod may end before its new copy runs.
+    base : Situation, optional
+        Much the same cluster with a plan: where its pods end is one place to begin.
+    descents : int, optional
+        Searches from what runs now.
+    seed : int
+    """
+    from placeopt.rolling_update.cheapest import cheapest_plan
+
+    empty = Situation(imported, {"steps": []})
+    starts = [] if base is None else [_carried(base, empty)]
+    plan = cheapest_plan(empty.problem, stops=stops, starts=starts, descents=descents, seed=seed)
+    return Situation(imported, plan)
+
+
+def _carried(base: Situation, other: Situation) -> np.ndarray:
+    """Return the deployment at the end of `base` for another cluster, (M,): by names."""
+    names = base.problem.arrays.node_names
+    end = {pod: names[n] for pod, n in zip(base.owners, base.final.tolist(), strict=True) if n >= 0}
+    a = other.problem.arrays
+    number = {name: n for n, name in enumerate(a.node_names)}
+    where = a.stays_on.copy()
+    for m in np.flatnonzero(~a.stuck & ~a.removed).tolist():
+        where[m] = number.get(end.get(other.owners[m], ""), where[m])
+    return where

@@ -1,0 +1,201 @@
+"""``placeopt consolidate``: a dump in, an answer out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from placeopt.cli import app
+from placeopt.core.errors import PlaceoptError
+from placeopt.kubernetes.consolidate.files import FILES
+
+RUNNER = CliRunner()
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                "topologyKey": "kubernetes.io/hostname",
+            }
+        ]
+    }
+}
+
+
+def node(name: str, cpu: str = "4", **more: Any) -> dict[str, Any]:
+    """Return a node of a cluster."""
+    labels = {"kubernetes.io/hostname": name, **more.pop("labels", {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": more.pop("annotations", {})},
+        "spec": more,
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(
+    name: str, on: str, cpu: str = "1", owner: str | None = "Deployment", **more: Any
+) -> dict[str, Any]:
+    """Return a pod that runs; its workload is the name without what stands behind the dash."""
+    app_name = name.rpartition("-")[0]
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "shop",
+        "labels": {"app": app_name, "pod-template-hash": "h"},
+        "annotations": more.pop("annotations", {}),
+    }
+    if owner == "Deployment":
+        meta["ownerReferences"] = [
+            {"kind": "ReplicaSet", "name": f"{app_name}-h", "controller": True}
+        ]
+    elif owner is not None:
+        meta["ownerReferences"] = [{"kind": owner, "name": app_name, "controller": True}]
+    spec = {
+        "nodeName": on,
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}],
+        **more,
+    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+
+
+def answered(path: Path, items: list[dict[str, Any]], *options: str, code: int = 0) -> Any:
+    """Return the answer for a cluster, as JSON."""
+    path.mkdir(exist_ok=True)
+    file = path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    done = RUNNER.invoke(app, ["consolidate", str(file), *options])
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)
+
+
+def why(answer: Any, name: str) -> str:
+    """Return the reasons of a node."""
+    (found,) = (n for n in answer["nodes"] if n["name"] == name)
+    assert found["reasons"]
+    return "; ".join(f"{r['subject']} {r['text']}" for r in found["reasons"])
+
+
+def test_frees_a_node_and_deletes_an_empty_one(tmp_path: Path) -> None:
+    items = [node("n1"), node("n2"), node("n3"), pod("web-1", "n1"), pod("web-2", "n2")]
+    found = answered(tmp_path, items)
+    assert (found["cost_now"], found["cost_after"], found["unit"]) == (3, 1, "nodes")
+    assert found["idle"] == ["n3"]
+    assert len(found["gone"]) == 2
+    assert found["moves"] == 1
+    assert found["stops"] == 0
+    assert found["at_most"] == 0
+    assert "is proven" in why(found, found["nodes"][0]["name"]) or "no room" in why(
+        found, found["nodes"][0]["name"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "reason", "change"),
+    [
+        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "do-not-disrupt", "remove"),
+        ({"owner": None}, "without a controller", "give shop/web-2 a Deployment"),
+        ({"owner": "StatefulSet"}, "StatefulSet", "as a Deployment"),
+        ({"volumes": [{"name": "v", "emptyDir": {}}]}, "emptyDir", "safe-to-evict"),
+        ({"volumes": [{"name": "v", "hostPath": {"path": "/x"}}]}, "hostPath", "safe-to-evict"),
+        ({"hostNetwork": True}, "port of their node", "without a port"),
+    ],
+)
+def test_says_what_holds_a_node_and_what_lifting_it_saves(
+    tmp_path: Path, more: dict[str, Any], reason: str, change: str
+) -> None:
+    items = [node("n1"), node("n2", "3"), pod("web-1", "n1"), pod("web-2", "n2", **more)]
+    items.append(pod("db-1", "n1", owner="StatefulSet"))
+    found = answered(tmp_path, items)
+    assert found["cost_after"] == 2
+    assert reason in why(found, "n2")
+    lifts = [one for one in found["lifts"] if change in one["change"] and "n2" in one["frees"]]
+    assert [one["saves"] for one in lifts] == [1]
+
+
+def test_says_which_rule_holds_a_node(tmp_path: Path) -> None:
+    items = [
+        node("n1"),
+        node("n2"),
+        pod("web-1", "n1", affinity=APART),
+        pod("web-2", "n2", affinity=APART),
+    ]
+    found = answered(tmp_path, items)
+    assert found["cost_after"] == 2
+    held = why(found, "n1") + why(found, "n2")
+    assert "shop/web required: anti-affinity by hostname" in held
+    (lift,) = (one for one in found["lifts"] if one["saves"])
+    assert lift["saves"] == 1
+
+
+def test_what_stays_whatever_runs_there(tmp_path: Path) -> None:
+    control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
+    kept = node(
+        "kept", annotations={"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+    )
+    found = answered(
+        tmp_path,
+        [control, kept, node("c", unschedulable=True), node("n1"), node("n2"), pod("web-1", "n1")],
+    )
+    assert found["gone"] == ["n1", "n2"]  # the pod fits beside the control plane
+    assert "control plane" in why(found, "cp")
+    assert "scale-down-disabled" in why(found, "kept")
+    assert "cordoned" in why(found, "c")
+
+
+def test_plans_that_stop_are_named_and_taken_only_when_allowed(tmp_path: Path) -> None:
+    """Two nodes are full, so that no copy starts before another ends; a budget forbids that."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all", "namespace": "shop"},
+        "spec": {"minAvailable": "100%", "selector": {}},
+    }
+    items = [
+        node("n1", "4"),
+        node("n2", "4"),
+        node("n3", "2"),
+        pod("a-1", "n1", "3"),
+        pod("b-1", "n2", "2"),
+        pod("c-1", "n2", "2"),
+        pod("d-1", "n3", "1"),
+        budget,
+    ]
+    found = answered(tmp_path, items)
+    assert found["stops"] == 0
+    other = answered(tmp_path, items, "--allow-stops")
+    assert other["cost_after"] <= found["cost_after"]
+
+
+def test_exit_code_formats_and_files(tmp_path: Path) -> None:
+    arguments = ["consolidate", "shop", "--prices", "shop"]
+    out = tmp_path / "out"
+    done = RUNNER.invoke(app, [*arguments, "-o", str(out), "--fail-above", "1"])
+    assert done.exit_code == 3
+    found = json.loads(done.stdout)
+    assert found["unit"] == "USD a month"
+    assert {p.name for p in out.iterdir()} == {*FILES, "instance.origin.json"}
+    assert "Why each node stays" in (out / "report.html").read_text()
+    checked = RUNNER.invoke(app, ["verify", str(out / "steps.json"), "--cluster", "shop"])
+    assert checked.exit_code == 0, checked.output
+    more = str(found["cost_now"])
+    done = RUNNER.invoke(app, [*arguments, "--format", "table", "--fail-above", more])
+    assert done.exit_code == 0
+    assert "Why" in done.stdout
+    assert RUNNER.invoke(app, [*arguments, "--format", "markdown"]).stdout.startswith("## ")
+
+
+def test_bad_use_is_one_message(tmp_path: Path) -> None:
+    file = tmp_path / "manifest.json"
+    file.write_text(json.dumps({"kind": "List", "items": [node("n1")]}))
+    for arguments in (["shop", "--format", "xml"], ["shop", "-o", str(file)], [str(file)]):
+        done = RUNNER.invoke(app, ["consolidate", *arguments])
+        assert isinstance(done.exception, PlaceoptError), arguments
