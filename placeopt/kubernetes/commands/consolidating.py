@@ -130,7 +130,7 @@ def consolidate(
         region=region,
         any_architecture=given.choice("--architectures", architectures, "known", "any"),
         drain_cordoned=given.choice("--cordoned", cordoned, "leave-out", "drain"),
-        **given.tables(None, None, commitments, faults),
+        **given.options_in_files(None, None, commitments, faults),
     )
     imported = import_files(
         [find_cluster(file) for file in files],

@@ -415,7 +415,7 @@ def import_kubernetes(
         horizon=horizon,
         slot_hours=slot_hours,
         duration=duration,
-        **tables(execution, new_requests, commitments, faults),
+        **options_in_files(execution, new_requests, commitments, faults),
     )
     done = import_files(
         [find_cluster(file) for file in files],
@@ -463,7 +463,7 @@ def import_options(
     return ImportOptions(rules=rules, **more)
 
 
-def tables(
+def options_in_files(
     execution: str | None,
     new_requests: Path | None,
     commitments: Path | None,
