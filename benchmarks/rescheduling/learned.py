@@ -39,7 +39,7 @@ BUCKET = 1_000
 TESTED = range(1_000, 1_060)
 FILES = {
     "ppo": Path(policy_file.__file__).parent / "policies" / "rescheduling-testbed.npz",
-    "dqn": HERE / "dqn.npz",
+    "dqn": HERE.parents[1] / "papers" / "policies" / "rescheduling-dqn.npz",
 }
 CARD = {
     "summary": "REACH testbed, three applications, 12 to 20 pods",

@@ -46,7 +46,11 @@ METHODS = {
     "cloud-first": search.cloud_first,
     "latency-greedy": search.latency_greedy,
     "greedy": search.greedy,
-    **({"DQN": learned(HERE / "dqn.npz")} if (HERE / "dqn.npz").exists() else {}),
+    **(
+        {"DQN": learned(HERE.parents[1] / "papers" / "policies" / "rescheduling-dqn.npz")}
+        if (HERE.parents[1] / "papers" / "policies" / "rescheduling-dqn.npz").exists()
+        else {}
+    ),
     "PPO": learned("rescheduling-testbed"),
     "block-search": search.block_search,
 }

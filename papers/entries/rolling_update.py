@@ -69,7 +69,7 @@ ENTRIES = (
             f"Means over {instances} instances (the paper 50); optimal by decomposition.",
             measure=_MEASURE,
             ours=lambda r, f=figure, k=column: _shown(r, f"fig{f}", k),
-            figure=f"benchmarks/rolling_update/fig{figure}.png",
+            figure=f"papers/results/zambianco_fig{figure}.png",
             page=_PAGE,
         )
         for figure, where, instances in (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from machine import table
-from multi_cluster.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
+from papers.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
 
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.batch import MultiClusterBatch
@@ -55,7 +55,7 @@ SECONDS = {
     "karmada-greedy": 0.084,
 }
 HEURISTICS = (*policies.BASELINES, "karmada-divided")
-SEEDS_AT = Path(__file__).resolve().parents[2] / "benchmarks" / "multi_cluster" / "policies"
+SEEDS_AT = Path(__file__).resolve().parents[1] / "policies"
 Row = dict[str, Any]
 
 
@@ -259,7 +259,7 @@ def _table_8(result: Any) -> Iterator[str]:
         f"result files, with every seed: {not_above(result, 'lowered')} of 8 with the lowered "
         f"requests, {not_above(result, 'printed')} of 8 with those of the published code. With "
         "the latter some requests find no place by any action: what ours rejects. The result "
-        "files are of other requests; multi_cluster/authors_episodes.py says how that is known, "
+        "files are of other requests; papers/authors_episodes.py says how that is known, "
         f"and what is lowered. {seeds} seed(s); `free` is seed 1 with every refusal legal."
     )
     yield ""

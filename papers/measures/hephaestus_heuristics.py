@@ -2,7 +2,7 @@
 
 The authors' 2,000 test episodes, drawn anew, with the memory requests of the published code
 (`printed`) and with those that the result files must be of (`lowered`, see
-multi_cluster/authors_episodes.py). Ours is one policy for all strategies with one setting,
+papers/authors_episodes.py). Ours is one policy for all strategies with one setting,
 `accept=first`, and two more seeds of it. All play the same episodes: differences are paired.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from machine import table
-from multi_cluster.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
+from papers.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
 
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.paper_data import STRATEGIES
@@ -45,7 +45,7 @@ BEST = {
     "balanced": (63.2, 0.003),
     "favor-lat": (65.1, 0.003),
 }
-SEEDS_AT = Path(__file__).resolve().parents[2] / "benchmarks" / "multi_cluster" / "policies"
+SEEDS_AT = Path(__file__).resolve().parents[1] / "policies"
 Facts = dict[str, np.ndarray]
 
 

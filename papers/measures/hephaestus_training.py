@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from machine import table
-from multi_cluster.authors_episodes import PRINTED, AuthorsEpisodes, means
+from papers.authors_episodes import PRINTED, AuthorsEpisodes, means
 
 from placeopt.multi_cluster import environment
 from placeopt.multi_cluster.paper_data import STRATEGIES
@@ -37,8 +37,7 @@ RATIOS = (1, 4, 8)
 WINDOW = 200
 COLUMNS = ("reward", "rejected", "cost", "latency_ms")
 #: Means of the authors' training files over windows of episodes.
-_ROOT = Path(__file__).resolve().parents[2]
-AUTHORS = _ROOT / "benchmarks" / "multi_cluster" / "authors_training.csv"
+AUTHORS = Path(__file__).resolve().parents[1] / "authors_training.csv"
 Row = dict[str, Any]
 
 

@@ -52,7 +52,7 @@ SCHEDULERS = {
 SERVICES = ("frontend", "ml", "backend", "db")
 LOST = ("cloud-a-1", "edge-a-1")
 SIZES = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
-DQN = Path(__file__).resolve().parents[2] / "benchmarks" / "rescheduling" / "dqn.npz"
+DQN = Path(__file__).resolve().parents[1] / "policies" / "rescheduling-dqn.npz"
 MOVES = {4: (1.58, 39.5), 12: (6.2, 52.0), 20: (8.95, 42.0)}
 #: The testbed of the generator as arrays: cores, slowness, latency to users and between nodes.
 CORES = np.array([8.0, 8.0, 4.0, 4.0, 2.0, 2.0])

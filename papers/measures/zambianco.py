@@ -1,9 +1,9 @@
 """Re-orchestration: Figs. 2 to 5, the paper's integer program beside the schemes.
 
-Schemes and instances are those of benchmarks/rolling_update/figures.py. The program is the
-time-indexed one, corrected as models/rolling_update/README.md says, solved by HiGHS; the printed
-one has no solution at these sizes. CPU seconds of one process; the limit of the program is of wall
-time, of which other work on the machine took its share.
+Schemes and instances are those of papers/rolling_update.py. The program is the time-indexed one,
+corrected as models/rolling_update/README.md says, solved by HiGHS; the printed one has no solution
+at these sizes. CPU seconds of one process; the limit of the program is of wall time, of which other
+work on the machine took its share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 from machine import table
-from rolling_update.figures import SCHEMES, SETTINGS, Setting, measured
+from papers import rolling_update
+from papers.rolling_update import SCHEMES, SETTINGS, Setting, measured
 
 from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
@@ -142,8 +143,11 @@ def page(result: Any) -> Iterator[str]:
 
 
 def draw(result: Any, folder: Path) -> None:
-    """Draw Fig. 5 with the curve of the program."""
+    """Draw Figs. 2 to 4, and Fig. 5 with the curve of the program."""
     from matplotlib.figure import Figure
+
+    for name, sizes in result["figures"].items():
+        rolling_update.draw(sizes, folder / f"zambianco_{name}.png")
 
     drawing = Figure(figsize=(6, 4), layout="constrained")
     axis = drawing.add_subplot()

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ def test_what_finds_no_place_is_what_their_agents_reject(
     monkeypatch: pytest.MonkeyPatch, requests: str, known: dict[int, int] | None
 ) -> None:
     """Six agents reject these six of 200,000, all in two episodes; with one spread as theirs."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    module = importlib.import_module("multi_cluster.authors_episodes")
+    monkeypatch.syspath_prepend(str(ROOT))
+    module = importlib.import_module("papers.authors_episodes")
     batch = module.AuthorsEpisodes(
         2000, 2000, memory=getattr(module, requests), spreads=1, accept="first"
     )
