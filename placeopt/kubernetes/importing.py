@@ -17,6 +17,7 @@ from placeopt.core.files import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
 from placeopt.kubernetes import edges, manifests
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.cluster import ReadCluster
@@ -32,7 +33,6 @@ from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.parts import ImportedInstance
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
-from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import STDIN, View
 from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.sites import Site, read_nodes, site
@@ -338,7 +338,7 @@ def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> l
     with tolerated():
         require_pins(found, options.rules)
     with tolerated():
-        found = scale(found, options.replicas, Quotas(objects))
+        found = scale(found, options.replicas, Admission(objects))
     if target not in _ANEW or (target == "edge-cloud" and objects.pods):
         found = held(objects, found, options.rules)
     elif options.rules.namespaces:

@@ -113,6 +113,9 @@ class ClusterObjects:
     namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name -> labels
     uid: str | None = None  # that of the namespace kube-system, which stands for the cluster
     limit_ranges: dict[str, list[View]] = field(default_factory=dict)  # of containers
+    ranges: dict[str, list[tuple[str, View]]] = field(default_factory=dict)  # and of pods, by name
+    lost_claims: set[tuple[str, str]] = field(default_factory=set)  # or being deleted
+    leaving: set[str] = field(default_factory=set)  # namespaces that are being deleted
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
     app_groups: list[View] = field(default_factory=list)
     topologies: list[View] = field(default_factory=list)
@@ -302,11 +305,7 @@ def _take(
     if kind in _KEPT:
         _KEPT[kind](cluster).append(view)
         if kind == "VerticalPodAutoscaler":
-            note(
-                "ignored",
-                "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests",
-                objects.meta(view).label,
-            )
+            _note_autoscaler(view)
         return kind
     about = objects.meta(view, namespaced=kind not in _UNSPACED)
     identity = (kind, about.namespace, about.name)
@@ -327,6 +326,16 @@ def _take(
         return kind
     _READERS[kind](cluster, view, about)
     return kind
+
+
+def _note_autoscaler(view: View) -> None:
+    """Note what a VerticalPodAutoscaler would do to the copies of a plan."""
+    label = objects.meta(view).label
+    text = "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests"
+    note("ignored", text, label)
+    if view["spec"]["updatePolicy"]["updateMode"].text("Auto") != "Off":
+        text = "VerticalPodAutoscalers that set requests: copies get their target (--new-requests)"
+        note("not-expressed", text, label)
 
 
 def _may_make_pods(view: View) -> bool:
@@ -373,6 +382,8 @@ def _workload(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
 
 def _claim(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.claims[about.namespace, about.name] = view["spec"]
+    if view["metadata"]["deletionTimestamp"] or view["status"]["phase"].value == "Lost":
+        cluster.lost_claims.add((about.namespace, about.name))
 
 
 def _volume(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
@@ -389,13 +400,19 @@ def _volume_limits(cluster: ClusterObjects, view: View, about: ObjectMeta) -> No
 
 def _namespace(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     cluster.namespaces[about.name] = about.labels
+    if view["metadata"]["deletionTimestamp"] or view["status"]["phase"].value == "Terminating":
+        cluster.leaving.add(about.name)
     if about.name == "kube-system":
         cluster.uid = about.uid
 
 
 def _limit_range(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    limits = [v for v in view["spec"]["limits"].items() if v["type"].value == "Container"]
-    cluster.limit_ranges.setdefault(about.namespace, []).extend(limits)
+    limits = list(view["spec"]["limits"].items())
+    known = [v for v in limits if v["type"].value in ("Container", "Pod")]
+    mine = [v for v in limits if v["type"].value == "Container"]
+    cluster.ranges.setdefault(about.namespace, []).extend((about.name, v) for v in known)
+    if mine:
+        cluster.limit_ranges.setdefault(about.namespace, []).extend(mine)
 
 
 def _ingress(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:

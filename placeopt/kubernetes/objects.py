@@ -44,6 +44,14 @@ class HostPort(NamedTuple):
         return f"{HOST_PORT} {self.protocol} {self.number}{where}"
 
 
+#: Taints of the nodes that cluster-autoscaler and Karpenter are emptying.
+_GOING = {
+    "ToBeDeletedByClusterAutoscaler",
+    "karpenter.sh/disrupted",
+    "karpenter.sh/disruption",
+}
+
+
 @dataclass(slots=True)
 class ContainerSpec:
     """A container: requests and limits, the environment that is given as text, host ports.
@@ -157,6 +165,7 @@ class KubernetesNode:
     further: dict[str, int] = field(default_factory=dict)
     ready: bool = True
     cordoned: bool = False
+    going: bool = False  # it is being deleted, or an autoscaler is about to
     taints: list[tuple[str, str, str]] = field(default_factory=list)
     price: float | None = None
     layer: str | None = None
@@ -173,6 +182,11 @@ class KubernetesNode:
     def label(self, *keys: str) -> str | None:
         """Return the value of the first of some labels that the node has."""
         return next((self.meta.labels[key] for key in keys if self.meta.labels.get(key)), None)
+
+    @property
+    def shut(self) -> bool:
+        """Whether nothing new is to go there: it is cordoned, or about to be deleted."""
+        return self.cordoned or self.going
 
     @property
     def zone(self) -> str | None:
@@ -450,6 +464,7 @@ def workload(view: View, about: ObjectMeta) -> Workload:
 def node(view: View, about: ObjectMeta) -> KubernetesNode:
     """Read a node; what it can give to pods is its allocatable."""
     status, spec = view["status"], view["spec"]
+    taints = taints_of(spec)
     cpu, memory = amounts(status["allocatable"], capacity=True)
     if cpu is None or memory is None:
         raise (status or view).fault(
@@ -463,7 +478,8 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         further=other_amounts(status["allocatable"], capacity=True),
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
-        taints=taints_of(spec),
+        going=bool(view["metadata"]["deletionTimestamp"]) or any(k in _GOING for k, *_ in taints),
+        taints=taints,
     )
 
 
@@ -483,7 +499,10 @@ def taints_of(spec: View) -> list[tuple[str, str, str]]:
 
 
 def member(view: View, about: ObjectMeta) -> KubernetesNode:
-    """Read a member cluster of Karmada as one node: what it can allocate less what is allocated."""
+    """Read a member cluster of Karmada as one node: what it has left.
+
+    That is what it can allocate less what is allocated, to pods with a node and to those without.
+    """
     summary, spec = view["status"]["resourceSummary"], view["spec"]
     cpu, memory = amounts(summary["allocatable"], capacity=True)
     if cpu is None or memory is None:
@@ -491,7 +510,8 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
             "a cluster without status.resourceSummary.allocatable",
             "give the output of kubectl get clusters -o json of Karmada",
         )
-    used = amounts(summary["allocated"])
+    held = amounts(summary["allocated"]), amounts(summary["allocating"])
+    used = [sum(amount or 0 for amount in both) for both in zip(*held, strict=True)]
     for key, text in (
         ("topology.kubernetes.io/region", spec["region"].text()),
         ("topology.kubernetes.io/zone", spec["zone"].text()),
@@ -501,9 +521,10 @@ def member(view: View, about: ObjectMeta) -> KubernetesNode:
     return KubernetesNode(
         kind="Cluster",
         meta=about,
-        cpu=max(0, cpu - (used[0] or 0)),
-        memory=max(0, memory - (used[1] or 0)),
+        cpu=max(0, cpu - used[0]),
+        memory=max(0, memory - used[1]),
         ready=_ready(view["status"]),
+        going=bool(view["metadata"]["deletionTimestamp"]),
         taints=taints_of(spec),
     )
 

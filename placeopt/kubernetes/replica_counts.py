@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.units import MAX_REPLICAS, Unit, grouped
 
 #: The kind of workload whose replicas steps can add and remove one by one.
@@ -42,7 +42,7 @@ def parse(texts: Iterable[str]) -> dict[Key, int]:
     return found
 
 
-def scale(found: list[Unit], wanted: Mapping[Key, int], quotas: Quotas) -> list[Unit]:
+def scale(found: list[Unit], wanted: Mapping[Key, int], admission: Admission) -> list[Unit]:
     """Return replicas with those that are to be added; those that are to be removed say so.
 
     Removed are those of the node that hosts most of the workload, one after another.
@@ -70,9 +70,9 @@ def scale(found: list[Unit], wanted: Mapping[Key, int], quotas: Quotas) -> list[
             raise UsageError(f"--replicas {label}: not all of its pods are ready; wait for them")
         more = _more(mine, count - len(mine))
         for unit in more:
-            if why := quotas.why_no_copy(unit.namespace, unit.spec):
+            if why := admission.why_no_copy(unit.namespace, unit.spec):
                 raise UsageError(f"--replicas {label}: {why}")
-            quotas.take(unit.namespace, unit.spec)
+            admission.take(unit.namespace, unit.spec)
         added += more
         removed |= {id(unit) for unit in _last(mine, len(mine) - count)}
         note("assumption", "workloads that shall have as many replicas as --replicas", label)

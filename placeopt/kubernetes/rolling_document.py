@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from placeopt.core.documents import Document
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.attaching import AttachRoom, attach_room
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.edges import Edge
@@ -17,7 +18,6 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.parts import calls, flows, has_prices, item
 from placeopt.kubernetes.quantities import mebibytes
-from placeopt.kubernetes.quotas import Quotas, why_out_of_range
 from placeopt.kubernetes.rules import PodRules, pod_rules
 from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.sizes import PodSize, resized
@@ -221,12 +221,12 @@ def _applications(
         )
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
-    quotas = Quotas(cluster.objects)
+    admission = Admission(cluster.objects)
     for name, mine in grouped.items():
         fixed = name.endswith(" (stays)")
         services = []
         for k, unit in mine:
-            new = None if unit.removed else _new_size(cluster, options, unit, quotas)
+            new = None if unit.removed else _new_size(cluster, options, unit, admission)
             services.append(_microservice(k, unit, fixed, rules, counted, new))
             items[key(unit.name, name)] = _item(unit, new)
         found: Document = {"name": name, "microservices": services}
@@ -274,11 +274,11 @@ def _as_asked(size: PodSize) -> tuple[int, int]:
 
 
 def _new_size(
-    cluster: ReadCluster, options: ImportOptions, unit: Unit, quotas: Quotas
+    cluster: ReadCluster, options: ImportOptions, unit: Unit, admission: Admission
 ) -> NewSize | None:
     """Return what a replica shall ask for; None where it keeps its requests.
 
-    `quotas` count what grows and shrinks.
+    `admission` count what grows and shrinks.
     """
     policy = options.rules.policy.after(default_requests(cluster.objects, unit.namespace))
     new = options.new_requests.of(unit, policy)
@@ -289,14 +289,12 @@ def _new_size(
         note("not-expressed", text, unit.label)
         return None
     spec = resized(unit.spec, new.containers)
-    why = quotas.why_no_copy(unit.namespace, spec)
-    why = why or why_out_of_range(cluster.objects, unit.namespace, spec)
-    if why:
+    if why := admission.why_no_copy(unit.namespace, spec):
         text = f"new requests that are forbidden, so that pods keep theirs: {why}"
         note("not-expressed", text, unit.label)
         return None
-    quotas.take(unit.namespace, spec)
-    quotas.take(unit.namespace, unit.spec, -1)
+    admission.take(unit.namespace, spec)
+    admission.take(unit.namespace, unit.spec, -1)
     if _as_asked(new.pod) == _as_asked(unit.size):
         text = "new requests that add up to those of now: pods that move get them, others may stay"
         note("assumption", text, unit.label)

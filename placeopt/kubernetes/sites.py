@@ -135,7 +135,7 @@ def site(
         nodes=nodes,
         room={n.name: PodSize(n.cpu, n.memory) for n in nodes.values()},
         further={n.name: dict(n.further) for n in nodes.values()},
-        drain=frozenset(n.name for n in nodes.values() if n.cordoned or n.name in drain),
+        drain=frozenset(n.name for n in nodes.values() if n.shut or n.name in drain),
         units=tuple(u for u in found if not u.bound and (u.node is None or u.node in nodes)),
         closed={name: node for name, node in cluster.nodes.items() if name not in nodes},
         residents=(*bound, *((u, name) for u, name in away if name in cluster.nodes)),
@@ -166,14 +166,12 @@ def _taking_part(
     for node in nodes.values():
         if not node.ready:
             note("left-out", "nodes that are not ready, with their pods", node.name)
-        elif node.cordoned and not drain_cordoned and node.name not in drain:
-            note(
-                "left-out",
-                "cordoned nodes, with their pods (--cordoned drain empties them)",
-                node.name,
-            )
+        elif node.shut and not drain_cordoned and node.name not in drain:
+            what = "nodes that are being deleted" if node.going else "cordoned nodes"
+            text = f"{what}, with their pods (--cordoned drain empties them)"
+            note("left-out", text, node.name)
         else:
-            if node.cordoned:
+            if node.shut:
                 text = "cordoned nodes must end empty (--cordoned drain, --drain)"
                 note("assumption", text, node.name)
             if any(effect == "PreferNoSchedule" for _, _, effect in node.taints):

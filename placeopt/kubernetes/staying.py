@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import hold_by_budgets
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, selects
-from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.units import MovingRules, Unit, article
@@ -40,7 +40,7 @@ _STAYING = {
 def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> list[Unit]:
     """Return replicas that say why they must stay, where they must."""
     why: dict[int, str] = {}  # by the place among them; the first reason counts
-    rolling = under_way(cluster) if rules.adopts else set()
+    changing = under_way(cluster) if rules.adopts else {}
     for k, unit in enumerate(found):
         if unit.removed:
             continue
@@ -48,11 +48,11 @@ def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> 
             with tolerated():
                 if text := _why(unit, cluster, rules):
                     why[k] = text
-            if unit.owner in rolling:
-                why.setdefault(k, "pods of a Deployment in the middle of a rollout")
+            if unit.owner in changing:
+                why.setdefault(k, f"pods {changing[unit.owner].text}")
     if rules.adopts:
         _hold_unready(cluster, found, why)
-        _hold_without_quota(cluster, found, why)
+        _hold_without_copy(cluster, found, why)
     hold_by_budgets(cluster, found, why, holds=not rules.adopts)
     if not rules.adopts:
         with tolerated():
@@ -128,6 +128,8 @@ def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str
             safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)
         ):
             return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
+        if (unit.namespace, claim) in cluster.lost_claims:
+            return "pods with a volume claim that is lost or being deleted: no copy could start"
         if kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim):
             return (
                 "pods with a volume claim that is not known to be shared between nodes "
@@ -185,17 +187,15 @@ def _hold_unready(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int,
             why.setdefault(k, "pods of workloads with a pod that is not ready")
 
 
-def _hold_without_quota(
-    cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]
-) -> None:
+def _hold_without_copy(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]) -> None:
     """Hold the pods beside which no copy may be made."""
-    quotas = Quotas(cluster)
+    admission = Admission(cluster)
     for unit in found:
         if unit.pod is None and unit.node is None:
-            quotas.take(unit.namespace, unit.spec)
-    for k, unit in enumerate(found if cluster.quotas else ()):
+            admission.take(unit.namespace, unit.spec)
+    for k, unit in enumerate(found if admission.asks else ()):
         if unit.node is not None and not (unit.bound or unit.removed) and k not in why:
-            text = quotas.why_no_copy(unit.namespace, unit.spec)
+            text = admission.why_no_copy(unit.namespace, unit.spec)
             if text:
                 why[k] = text
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
@@ -23,8 +24,7 @@ from placeopt.kubernetes.objects import (
     further,
 )
 from placeopt.kubernetes.priorities import is_expendable
-from placeopt.kubernetes.quotas import Quotas
-from placeopt.kubernetes.rollouts import under_way
+from placeopt.kubernetes.rollouts import Changing, under_way
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
 from placeopt.kubernetes.volumes import (
     Attached,
@@ -142,12 +142,12 @@ def units(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
 
 
 def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Unit]:
-    found, rolling, taken = [], under_way(cluster), _taken(cluster)
+    found, changing, taken = [], under_way(cluster), _taken(cluster)
     for pod in cluster.pods:
         kind, name = cluster.owner(pod)
         waits = not pod.spec.node and not _nominated(pod)
-        rolls = (pod.meta.namespace, kind, name) in rolling
-        why = _why_left_out(cluster, pod, rules, taken, rolls)
+        change = changing.get((pod.meta.namespace, kind, name))
+        why = _why_left_out(cluster, pod, rules, taken, change)
         if why:
             note("left-out", why, pod.meta.label)
             continue
@@ -187,7 +187,7 @@ def _why_left_out(
     pod: Pod,
     rules: MovingRules,
     taken: set[tuple[str, str]],
-    rolls_out: bool,
+    change: Changing | None,
 ) -> str:
     """Return why a pod is not looked at, empty where it is."""
     if pod.phase in ENDED:
@@ -202,9 +202,13 @@ def _why_left_out(
         return "pods with scheduling gates: the scheduler is told not to start them yet"
     if is_expendable(cluster, pod.spec, rules.expendable):
         return "pods that wait and are expendable (--expendable)"
-    if rolls_out:
-        return "pods that wait, of a Deployment in the middle of a rollout"
+    if change is not None and not change.wanted:
+        return f"pods that wait, {change.text}"
+    if pod.meta.namespace in cluster.leaving:
+        return "pods that wait, in a namespace that is being deleted"
     claims = claims_of(cluster, pod.meta.namespace, pod.meta.name, pod.spec)
+    if any((pod.meta.namespace, c.name) in cluster.lost_claims for c in claims):
+        return "pods that wait for a volume claim that is lost or being deleted"
     if any((pod.meta.namespace, c.name) in taken and is_for_one_pod(c) for c in claims):
         return "pods that wait for a volume that another pod has (ReadWriteOncePod)"
     if any(c.spec is not None and waits_for_volume(cluster, c.spec) for c in claims):
@@ -283,13 +287,13 @@ def _beside(
     rules: MovingRules,
 ) -> list[Unit]:
     """Return the replicas of workloads without a pod, as far as they may be made."""
-    quotas, found = Quotas(cluster), []
+    admission, found = Admission(cluster), []
     for unit in _replicas(cluster, new, rules):
         label = f"{unit.namespace}/{unit.workload}"
-        if why := quotas.why_no_copy(unit.namespace, unit.spec):
+        if why := admission.why_no_copy(unit.namespace, unit.spec):
             note("left-out", why, label)
             continue
-        quotas.take(unit.namespace, unit.spec)
+        admission.take(unit.namespace, unit.spec)
         found.append(unit)
         text = "workloads without a pod are to be placed beside what runs"
         note("assumption", text, label)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files import AnyPath
+from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import budgets_by_pod
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.disruptions import Interruption, broken_budgets
@@ -25,7 +26,6 @@ from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
 from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, PodSpec, further
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
-from placeopt.kubernetes.quotas import Quotas
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.rolling_document import rules_document
 from placeopt.kubernetes.rules import pod_rules
@@ -179,7 +179,7 @@ class _Course:
         for k, node in enumerate(self.where):
             if node is not None:
                 self._take(k, node, 1)
-        self.quotas = Quotas(cluster)
+        self.admission = Admission(cluster)
         self.charged = {k: unit.spec for k, unit in enumerate(self.units) if unit.pod}
         self._read_rules()
 
@@ -227,7 +227,7 @@ class _Course:
         reasons = list(self._refusals(k, spec, record.to))
         if old is not None:
             self._end(k)
-        self.quotas.take(space, spec)
+        self.admission.take(space, spec)
         self.charged[k] = spec
         self.amounts[k], self.where[k] = _amounts(spec), record.to
         self._take(k, record.to, 1)
@@ -245,14 +245,14 @@ class _Course:
             self.referee.end(self.copies, m, self.number[node])
 
     def _uncharge(self, k: int) -> None:
-        """Let quotas no longer count a replica as it was."""
+        """Let admission no longer count a replica as it was."""
         if (spec := self.charged.pop(k, None)) is not None:
-            self.quotas.take(self.units[k].namespace, spec, -1)
+            self.admission.take(self.units[k].namespace, spec, -1)
 
     def _refusals(self, k: int, spec: PodSpec, name: str) -> Iterator[str]:
         """Yield why a copy would not be bound to a node; it counts there from now on."""
         unit, node = self.units[k], self.nodes[name]
-        if why := self.quotas.why_no_copy(unit.namespace, spec):
+        if why := self.admission.why_no_copy(unit.namespace, spec):
             yield why
         if spec.is_gated:
             yield "the pod has scheduling gates"

@@ -26,6 +26,7 @@ def member(
     nodes: dict[int, int] | None,
     *,
     allocated: str = "0",
+    allocating: str = "0",
     memory: tuple[str, str] | None = ("0", "1Ti"),
     zone: str = "z",
 ) -> Json:
@@ -39,6 +40,7 @@ def member(
     summary: Json = {
         "allocatable": {"cpu": str(cpu), "memory": "320Gi"},
         "allocated": {"cpu": allocated, "memory": "0"},
+        "allocating": {"cpu": allocating, "memory": "0"},
     }
     if nodes is not None:
         listed = [{"grade": grade, "count": count} for grade, count in nodes.items()]
@@ -53,6 +55,11 @@ def member(
             "resourceSummary": summary,
         },
     }
+
+
+def leaving(made: Json) -> Json:
+    """Return a cluster that is being deleted."""
+    return {**made, "metadata": {**made["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}
 
 
 def workload(name: str, cpu: str, replicas: int = 1, memory: str = "1Gi") -> Json:
@@ -97,6 +104,16 @@ WHERE: dict[str, tuple[list[Json], list[Json], Json]] = {
     ),
     "what is allocated is gone": (
         [member("a", 48, {4: 3}, allocated="44"), member("b", 32, {4: 2})],
+        [workload("big", "12")],
+        {"big": {"b": 1}},
+    ),
+    "what is on its way is gone": (
+        [member("a", 48, {4: 3}, allocating="44"), member("b", 32, {4: 2})],
+        [workload("big", "12")],
+        {"big": {"b": 1}},
+    ),
+    "one that is being deleted": (
+        [leaving(member("a", 96, {5: 3})), member("b", 32, {4: 2})],
         [workload("big", "12")],
         {"big": {"b": 1}},
     ),

@@ -125,7 +125,8 @@ def key_of(thing: Json) -> Key:
 
 def is_ending(thing: Json) -> bool:
     """Return whether a pod is being deleted."""
-    return bool(thing["metadata"].get("deletionTimestamp"))
+    is_pod = thing.get("kind", "Pod") == "Pod"
+    return is_pod and bool(thing["metadata"].get("deletionTimestamp"))
 
 
 def _quota_usage(spec: Json) -> Counter[str]:

@@ -1,4 +1,7 @@
-"""ResourceQuotas: is there room for one pod more? A copy runs beside the one that it replaces."""
+"""May one pod more be made? A copy runs beside the one that it replaces.
+
+ResourceQuotas and LimitRanges say so, and no pod is made in a namespace that is being deleted.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from placeopt.kubernetes.limit_ranges import why_out_of_range
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.objects import (
     ObjectMeta,
     Pod,
     PodSpec,
-    amounts,
     further,
     quantity,
 )
@@ -32,8 +35,8 @@ class _Quota(NamedTuple):
     left: dict[str, int]
 
 
-class Quotas:
-    """What the ResourceQuotas of a cluster leave.
+class Admission:
+    """Which pods may be made beside those that are there.
 
     Parameters
     ----------
@@ -43,6 +46,7 @@ class Quotas:
     def __init__(self, cluster: ClusterObjects):
         self.by_space: dict[str, list[_Quota]] = {}
         self.defaulted = set(cluster.limit_ranges)
+        self.ranges, self.leaving = cluster.ranges, cluster.leaving
         for meta, view in cluster.quotas:
             hard = _amounts(view["spec"]["hard"])
             left = dict(hard)
@@ -54,12 +58,22 @@ class Quotas:
                 left[key] -= used.get(key, 0)
             self.by_space.setdefault(meta.namespace, []).append(made)
 
+    @property
+    def asks(self) -> bool:
+        """Whether there is anything that could forbid a copy."""
+        return bool(self.by_space or self.ranges or self.leaving)
+
     def why_no_copy(self, namespace: str, spec: PodSpec) -> str:
         """Return why no pod more of a spec may be made in a namespace, empty if one may."""
+        if namespace in self.leaving:
+            return f"namespace {namespace} is being deleted: no pod may be made there"
+        mine, defaulted = self.ranges.get(namespace, []), namespace in self.defaulted
+        if why := why_out_of_range(mine, namespace, spec, defaulted=defaulted):
+            return why
         for quota in self.by_space.get(namespace, ()):
             if not _is_about(quota.view["spec"], spec):
                 continue
-            if namespace not in self.defaulted and (what := _unsaid(quota.hard, spec)):
+            if not defaulted and (what := _unsaid(quota.hard, spec)):
                 return f"ResourceQuota {quota.meta.label} wants to know what pods ask of {what}"
             for key, amount in _usage(spec).items():
                 if key in quota.left and amount > quota.left[key]:
@@ -78,21 +92,6 @@ class Quotas:
                 for key, amount in _usage(spec).items():
                     if key in quota.left:
                         quota.left[key] -= sign * amount
-
-
-def why_out_of_range(cluster: ClusterObjects, namespace: str, spec: PodSpec) -> str:
-    """Return why the LimitRanges of a namespace do not let a pod be made, empty if they do."""
-    for limit in cluster.limit_ranges.get(namespace, ()):
-        ends = zip(_MUST_SAY, amounts(limit["min"]), amounts(limit["max"]), strict=True)
-        for r, (what, low, high) in enumerate(ends):
-            for c in spec.lasting:
-                asked = c.requests[r]
-                if asked is not None and (
-                    asked < (low or 0) or (high is not None and asked > high)
-                ):
-                    name = c.name[:63]
-                    return f"a LimitRange of {namespace} forbids the {what} request of {name}"
-    return ""
 
 
 def _amounts(view: View) -> dict[str, int]:
