@@ -9,7 +9,7 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``objects``, ``manifests``      nodes, pods, workloads; all the objects of the files
 ``cluster``                     nodes and replicas, before they are an instance of a problem
 ``sizes``, ``units``            what pods ask for; the replicas
-``staying``, ``quotas`` ...     which replicas must stay, and why
+``staying``, ``admission`` ...  which replicas must stay, and why
 ``sites``, ``volumes``          nodes that take part, and which pods may go where
 ``rules``, ``attaching``        what pods say of each other; volumes that a node attaches
 ``edges``, ``latency``          who calls whom; latencies between places

@@ -129,7 +129,7 @@ def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str
         ):
             return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
         if (unit.namespace, claim) in cluster.lost_claims:
-            return "pods with a volume claim that is lost or being deleted: no copy could start"
+            return "pods whose claim of a volume is lost or being deleted: no copy could start"
         if kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim):
             return (
                 "pods with a volume claim that is not known to be shared between nodes "

@@ -220,6 +220,13 @@ def unlimited(item: Object) -> None:
     item["spec"] = {**item["spec"], "hard": {}}
 
 
+def without_limits(item: Object) -> None:
+    """Let a LimitRange forbid nothing; what it gives to containers without requests stays."""
+    for limit in item["spec"].get("limits") or ():
+        for key in ("min", "max", "maxLimitRequestRatio"):
+            limit.pop(key, None)
+
+
 def attaching_all(item: Object) -> None:
     """Let a CSINode attach any number of volumes."""
     for driver in item["spec"].get("drivers") or ():

@@ -180,11 +180,15 @@ def _pins(base: Situation) -> Iterator[Lift]:
 def _subject(why: dict[tuple[str, str], str], unit: Unit) -> str:
     """Return what has to be changed so that a pod may move."""
     cause = why[unit.namespace, unit.name]
-    if "--pin-namespace" in cause or cause.startswith(("ResourceQuota", "pods of other namesp")):
+    if "--pin-namespace" in cause or cause.startswith(_OF_NAMESPACES):
         return unit.namespace
     if cause.startswith("pods on nodes annotated"):
         return unit.node or ""
     return "all nodes" if cause.startswith("pods that share volumes") else subject_of(unit)
+
+
+#: Beginnings of causes that hold a whole namespace.
+_OF_NAMESPACES = ("ResourceQuota", "LimitRange", "namespace", "pods of other namesp")
 
 
 def subject_of(unit: Unit) -> str:
@@ -262,6 +266,13 @@ def _quota(base: Situation, mine: list[Unit], cause: str) -> Made:
     return f"raise ResourceQuota {label}", change, None
 
 
+def _limit_range(base: Situation, mine: list[Unit], cause: str) -> Made:
+    label = cause.split()[1]
+    space, _, name = label.partition("/")
+    change = on_objects("LimitRange", {(space, name)}, edits.without_limits)
+    return f"widen LimitRange {label}", change, None
+
+
 def _attaching(base: Situation, mine: list[Unit], cause: str) -> Made:
     change = on_objects("CSINode", (), edits.attaching_all)
     return "let nodes attach more volumes", change, None
@@ -322,6 +333,7 @@ _PINS: dict[str, Callable[[Situation, list[Unit], str], Made]] = {
     "with a port of their node": _on("run {0} without a port of its node", edits.without_ports),
     "is not ready": _not_ready,
     "ResourceQuota": _quota,
+    "LimitRange": _limit_range,
     "share volumes": _attaching,
     "with required affinity to pods": _on(
         "drop the required affinity of {0}", edits.without_affinity("podAffinity")

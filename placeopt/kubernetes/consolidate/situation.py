@@ -94,6 +94,8 @@ class Situation:
                 found[name] = "a node of the control plane"
             elif not node.ready:
                 found[name] = "not ready: what runs there is left alone"
+            elif node.going and name in self.imported.cluster.site.closed:
+                found[name] = "being deleted: left alone (--cordoned drain plans to empty it)"
             elif name in self.imported.cluster.site.closed:
                 found[name] = "cordoned: left alone (--cordoned drain plans to empty it)"
             elif keeps_its_node(node):
