@@ -112,8 +112,7 @@ def bound(
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
-    Nothing is random, and ``task.start`` is not used. As `start` of a search these plans gain
-    little: benchmarks/temporal_search/dual_seeds.md.
+    Nothing is random, and ``task.start`` is not used.
 
     Raises
     ------
