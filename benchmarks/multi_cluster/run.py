@@ -4,9 +4,7 @@ hindsight, searches on a trace.
     python benchmarks/multi_cluster/run.py [SHARE]
 
 Writes ``results.md`` beside this file; about half an hour, and a stopped run goes on where it was.
-SHARE below 1 plays that share of the episodes. What learned policies come to is in ``learned.md``,
-by ``learned.py``.
-"""
+SHARE below 1 plays that share of the episodes. """
 
 from __future__ import annotations
 
@@ -482,9 +480,6 @@ def searches(share: float) -> Iterator[str]:
 
 
 TITLE = """# Multi-cluster: the environment, and what needs no training
-
-![Figures 8 and 9: rejections, cost, latency and Gini by ratio and by clusters](fig8_9.png)
-
 """
 PARTS = (speed, table_8, strategies, fixed, figures, spreads, regret, searches)
 

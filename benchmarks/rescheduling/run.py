@@ -283,7 +283,7 @@ Execution times and pod sizes are ours (the paper prints none), and so are the r
 latencies are computed, not measured. So the paper's milliseconds are not compared, nor what its
 Figures 9 to 11 show over time: shares of requests below 250 ms, spikes, request rates. (In best
 effort a client sends 1000 / latency requests a second; queues are not in the model.) PPO is the
-trained policy that comes with placeopt, DQN the one beside this file (see learned.md), both played
+trained policy that comes with placeopt, DQN is `papers/policies/rescheduling-dqn.npz`, both played
 by the actions liked most; their training maximises the drop of the latency less 0.5 ms a move.
 
 Of 52 instances of 4 pods, every second one crowded, tests/rescheduling/test_model.py holds the
