@@ -4,7 +4,7 @@ hindsight, searches on a trace.
     python benchmarks/multi_cluster/run.py [SHARE]
 
 Writes ``results.md`` beside this file; about half an hour, and a stopped run goes on where it was.
-SHARE below 1 plays that share of the episodes. """
+SHARE below 1 plays that share of the episodes."""
 
 from __future__ import annotations
 
