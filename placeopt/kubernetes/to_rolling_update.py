@@ -6,6 +6,7 @@ What pods say about nodes and about each other is kept by node sets and rules
 
 from __future__ import annotations
 
+from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.architectures import keep_to_known
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.commitments import paid_shares
@@ -38,6 +39,13 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """
     prices = node_prices(cluster, options)
     cluster = _with_places(cluster, options)
+    if not cluster.site.units:
+        raise DocumentError(
+            "nothing to place: no node takes any of the pods",
+            file=", ".join(cluster.objects.files),
+            path="line 1",
+            remedy="see what is left out, and the nodes that take part (--cordoned)",
+        )
     paid = paid_shares(options.commitments, cluster.site, prices, options.region)
     paid |= _paid_anyway(cluster)
     due = {name: round(price * (1 - paid.get(name, 0.0)), 9) for name, price in prices.items()}

@@ -13,8 +13,8 @@ from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 from placeopt.rolling_update.repack import last_resorts
 
-#: Microservices that all descents of one search together place, and descents at most and at least.
-_WORK, _MOST, _LEAST = 30_000, 24, 2
+#: Microservices that all descents together place; descents at most.
+WORK, _MOST = 30_000, 24
 
 
 def cheapest_plan(
@@ -22,7 +22,7 @@ def cheapest_plan(
     *,
     stops: bool = False,
     starts: Sequence[np.ndarray] = (),
-    descents: int | None = None,
+    work: int = WORK,
     seed: int = 1,
 ) -> Plan:
     """Return the cheapest plan that is found; of equal ones that with fewest starts.
@@ -34,8 +34,9 @@ def cheapest_plan(
         Whether a pod may end before its new copy runs.
     starts : sequence of int arrays, shape (M,)
         Deployments to begin with, besides the running one: the node of every microservice.
-    descents : int, optional
-        Searches from the running deployment; by default more for small instances.
+    work : int
+        Microservices that all searches from the running deployment together place: of small
+        instances there are more.
     seed : int
 
     Returns
@@ -44,8 +45,7 @@ def cheapest_plan(
         A plan that the referee accepts, if there is one that stops nothing or stops are allowed.
         Else the plan that the referee likes best.
     """
-    if descents is None:
-        descents = max(_LEAST, min(_MOST, _WORK // len(problem.arrays.home)))
+    descents = max(1, min(_MOST, work // len(problem.arrays.home)))
     best: tuple[tuple[float, ...], Plan] | None = None
 
     def offer(plan: Plan) -> bool:

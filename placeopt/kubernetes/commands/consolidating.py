@@ -128,6 +128,7 @@ def consolidate(
         name="cluster",
         missing_prices=missing_prices,
         region=region,
+        leave_out=True,
         any_architecture=given.choice("--architectures", architectures, "known", "any"),
         drain_cordoned=given.choice("--cordoned", cordoned, "leave-out", "drain"),
         **given.options_in_files(None, None, commitments, faults),
@@ -156,12 +157,12 @@ def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, Co
     from placeopt.kubernetes.consolidate.answer import answer
     from placeopt.kubernetes.consolidate.lifts import lifted, lifts_of
     from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
-    from placeopt.kubernetes.consolidate.situation import solved
+    from placeopt.kubernetes.consolidate.situation import planned, solved
 
     if not any(unit.node for unit in imported.cluster.units):
         raise UsageError("no pod of the files runs: consolidate is about running clusters")
-    base = solved(imported, stops=stops, seed=seed)
-    stopping = None if stops else solved(imported, stops=True, base=base, seed=seed)
+    base = planned(imported, stops=stops, seed=seed)
+    stopping = None if stops else solved(base.imported, stops=True, base=base, seed=seed)
     lifts = lifted(base, lifts_of(base), seed=seed)
     return base, answer(base, why_nodes_stay(base, lifts), lifts, stopping)
 

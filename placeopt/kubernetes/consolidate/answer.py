@@ -136,8 +136,7 @@ def answer(
         The plan that may stop pods.
     """
     saves = {one.lift.key: one.saving for one in lifts}
-    verdict = base.problem.evaluate(base.plan)
-    broken = [violation.message for violation in verdict.violations]
+    broken = [violation.message for violation in base.verdict.violations]
     return ConsolidationAnswer(
         unit=base.unit,
         cost_now=_cents(base.cost_now),
@@ -147,7 +146,7 @@ def answer(
         nodes_after=len(base.staying) + len(base.bought),
         pods=len(base.final),
         moves=len(_approval(base).moved),
-        starts=int(verdict.values[1]),
+        starts=int(base.verdict.values[1]),
         stops=_stops(base),
         breaks=(*broken, *_approval(base).broken_budgets),
         gone=tuple(base.gone),
@@ -209,7 +208,7 @@ def _stopping(base: Situation, other: Situation) -> StoppingRecord | None:
 
 
 def _stops(one: Situation) -> int:
-    return int(one.problem.evaluate(one.plan).values[2])
+    return int(one.verdict.values[2])
 
 
 def _approval(one: Situation) -> Approval:

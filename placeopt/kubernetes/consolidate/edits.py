@@ -72,6 +72,24 @@ def _identity(item: Object) -> tuple[str, str, str]:
     return item.get("kind") or "", meta.get("namespace") or "default", meta.get("name") or ""
 
 
+def without_waiting(running: Collection[tuple[str, str, str]]) -> Change:
+    """Return the change that gives up what waits for a node.
+
+    `running` are the (namespace, kind, name) of the workloads with pods that run.
+    """
+
+    def changed(item: Object) -> Object:
+        kind, space, name = _identity(item)
+        spec = item.get("spec") or {}
+        if kind == "Pod" and not spec.get("nodeName"):
+            return {**item, "status": {**(item.get("status") or {}), "phase": "Succeeded"}}
+        if "replicas" in spec and (space, kind, name) not in running:
+            return {**item, "spec": {**spec, "replicas": 0}}
+        return item
+
+    return changed
+
+
 # -- of pods ---------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
+#: Pods that the searches for one lift together place.
+_PODS = 1500
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
         imported = base.imported.source.changed(lift.change, lift.options)
     except PlaceoptError:
         return None
-    return solved(imported, base=base, descents=1, seed=seed)
+    return solved(imported, base=base, work=_PODS, seed=seed)
 
 
 def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:

@@ -52,6 +52,9 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     if found.unpriced:
         names = listed(list(found.unpriced), _NAMED)
         told.append(f"Without a price, counted as 0: {names}.")
+    for note in found.notes:
+        if note.topic == "left-out":
+            told.append(f"Left out: {note.text}: {listed(list(note.subjects), 3)}.")
     told.append(_bound(found))
     return [*told, *_stopping(found)]
 

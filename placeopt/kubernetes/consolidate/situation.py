@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Front, Plan
+from placeopt.core.front import Evaluation, Front, Plan
+from placeopt.kubernetes.consolidate.edits import without_waiting
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.sites import is_control_plane
 from placeopt.kubernetes.staying import keeps_its_node
+from placeopt.rolling_update.cheapest import WORK, cheapest_plan
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
 if TYPE_CHECKING:
@@ -58,6 +60,16 @@ class Situation:
         items = self.imported.origin.items
         known = [(items[key(name, part)], name) for part, name in self.problem.arrays.names]
         return [(item.namespace, item.pod or name) for item, name in known]
+
+    @cached_property
+    def verdict(self) -> Evaluation:
+        """What the referee says of the plan."""
+        return self.problem.evaluate(self.plan)
+
+    @property
+    def is_legal(self) -> bool:
+        """Whether the plan breaks nothing and stops nothing."""
+        return self.verdict.feasible and not self.verdict.values[2]
 
     @cached_property
     def front(self) -> Front:
@@ -185,7 +197,7 @@ def solved(
     *,
     stops: bool = False,
     base: Situation | None = None,
-    descents: int | None = None,
+    work: int = WORK,
     seed: int = 1,
 ) -> Situation:
     """Return a cluster with the cheapest plan that is found.
@@ -198,16 +210,28 @@ def solved(
         Whether a pod may end before its new copy runs.
     base : Situation, optional
         Much the same cluster with a plan: where its pods end is one place to begin.
-    descents : int, optional
-        Searches from what runs now.
+    work : int
+        Pods that all searches together place.
     seed : int
     """
-    from placeopt.rolling_update.cheapest import cheapest_plan
-
     empty = Situation(imported, {"steps": []})
     starts = [] if base is None else [_carried(base, empty)]
-    plan = cheapest_plan(empty.problem, stops=stops, starts=starts, descents=descents, seed=seed)
+    plan = cheapest_plan(empty.problem, stops=stops, starts=starts, work=work, seed=seed)
     return Situation(imported, plan)
+
+
+def planned(imported: Imported, *, stops: bool = False, seed: int = 1) -> Situation:
+    """Return a cluster with the cheapest plan; where none keeps all rules, without what waits.
+
+    A pod that waits for a node, and that no plan can start, must not hold up the others.
+    """
+    found = solved(imported, stops=stops, seed=seed)
+    running = {unit.owner for unit in imported.cluster.units if unit.node}
+    waits = any(unit.node is None for unit in imported.cluster.site.units)
+    if not waits or found.is_legal:
+        return found
+    other = imported.source.changed(without_waiting(running))
+    return solved(other, stops=stops, seed=seed)
 
 
 def _carried(base: Situation, other: Situation) -> np.ndarray:
