@@ -11,6 +11,7 @@ from placeopt.kubernetes.consolidate.answer import (
     NodeRecord,
     ReasonRecord,
 )
+from placeopt.kubernetes.consolidate.situation import NODES
 from placeopt.plot import markup
 from placeopt.plot.markup import number
 
@@ -20,7 +21,7 @@ _LIFTS, _REASONS, _NAMED = 10, 20, 8
 
 def money(amount: float, unit: str) -> str:
     """Return an amount with its unit."""
-    return f"{_amount(amount)} {unit}"
+    return _count(amount, "node") if unit == NODES else f"{_amount(amount)} {unit}"
 
 
 def _amount(amount: float) -> str:
@@ -31,10 +32,12 @@ def _amount(amount: float) -> str:
 def sentences(found: ConsolidationAnswer) -> list[str]:
     """Return what costs what, in sentences."""
     unit, share = found.unit, found.saving / found.cost_now if found.cost_now else 0.0
-    told = [f"Now: {_count(found.nodes_now, 'node')}, {money(found.cost_now, unit)}."]
+    priced = unit != NODES
+    now, after = (f", {money(c, unit)}" * priced for c in (found.cost_now, found.cost_after))
+    told = [f"Now: {_count(found.nodes_now, 'node')}{now}."]
     if found.saving > 0:
         told.append(
-            f"Enough: {_count(found.nodes_after, 'node')}, {money(found.cost_after, unit)}. "
+            f"Enough: {_count(found.nodes_after, 'node')}{after}. "
             f"That saves {money(found.saving, unit)} ({share:.0%})."
         )
     else:
@@ -77,7 +80,7 @@ def _stopping(found: ConsolidationAnswer) -> list[str]:
     return [f"{told}.", *(f"It would break: {text}." for text in more.breaks)]
 
 
-def _count(amount: int, what: str) -> str:
+def _count(amount: float, what: str) -> str:
     return f"{number(amount)} {what}{'' if amount == 1 else 's'}"
 
 
@@ -87,7 +90,7 @@ def on_terminal(found: ConsolidationAnswer, width: int | None) -> str:
     if found.nodes:
         lines += ["", f"Why {_count(len(found.nodes), 'node')} stay:", ""]
         rows = _reasons(found)
-        columns = ("why", "nodes", found.unit, "lifting it saves")
+        columns = ("why", "nodes", "" if found.unit == NODES else found.unit, "lifting it saves")
         shown = rows[:_REASONS]
         lines.append(table(columns, shown, text=(0,), width=width))
         if len(rows) > _REASONS:
@@ -124,7 +127,7 @@ def _reasons(found: ConsolidationAnswer) -> list[tuple[str, str, str, str]]:
         (
             in_words(reason, pods=False),
             str(len(nodes)),
-            _amount(sum(node.cost for node in nodes)),
+            "" if found.unit == NODES else _amount(sum(node.cost for node in nodes)),
             "" if reason.lifting_saves is None else _amount(reason.lifting_saves),
         )
         for reason, nodes in order

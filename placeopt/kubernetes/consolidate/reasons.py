@@ -130,8 +130,8 @@ class _Room:
         mine, others = np.flatnonzero(self.base.final == n), np.arange(len(a.price)) != n
         need, free = a.new[mine].sum(axis=0), self.free[others].sum(axis=0)
         for r in np.flatnonzero(need > free).tolist():
-            text = f"no room: its pods ask for {_amount(a.resources[r], need[r])}"
-            return Reason(f"{text}, {_amount(a.resources[r], free[r])} are free elsewhere")
+            asks, left = (_amount(a.resources[r], x[r]) for x in (need, free))
+            return Reason(f"no room: its pods ask for {asks}; the others have {left} free")
         for m in mine[np.argsort(-a.new[mine, 0], kind="stable")].tolist():
             fits = (a.new[m] <= self.free).all(axis=1) & self.open & others
             places = fits & a.may_host(m)

@@ -22,6 +22,9 @@ from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 if TYPE_CHECKING:
     from placeopt.rolling_update.instance import RollingUpdate
 
+#: The unit of costs where no price is known.
+NODES = "nodes"
+
 
 @dataclass(frozen=True)
 class Situation:
@@ -147,7 +150,7 @@ class Situation:
     @property
     def unit(self) -> str:
         """What costs are in, for a month."""
-        return "USD a month" if self.is_priced else "nodes"
+        return "USD a month" if self.is_priced else NODES
 
     @cached_property
     def prices(self) -> dict[str, float]:
