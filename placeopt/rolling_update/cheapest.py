@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.front import Plan
+from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 from placeopt.rolling_update.repack import last_resorts
 
+#: Takes a plan, keeps it if it is better; says whether it is legal.
+Offer = Callable[[Plan], bool]
 #: Microservices that all descents together place; descents at most.
 WORK, _MOST = 30_000, 24
+#: Descents after which a plan that costs no more than the bound is good enough; one may be cheaper
+#: by its starts.
+_ENOUGH = 3
 
 
 def cheapest_plan(
@@ -57,8 +63,11 @@ def cheapest_plan(
 
     offer({"steps": []})
     if not problem.infeasibility():
-        for targets in _descents(problem, starts, descents, seed):
+        lowest = lower_bound(problem) / problem.arrays.price_scale
+        for k, targets in enumerate(_descents(problem, starts, descents, seed)):
             _offer_cheapest(problem, targets, offer, stops, seed)
+            if k + 1 >= _ENOUGH and best is not None and best[0][:2] <= (0, lowest):
+                break
     assert best is not None
     if best[0][0]:
         for plan in last_resorts(problem):
@@ -86,7 +95,11 @@ def _descents(
 
 
 def _offer_cheapest(
-    problem: RollingUpdate, targets: Sequence[TargetDeployment], offer, stops: bool, seed: int
+    problem: RollingUpdate,
+    targets: Sequence[TargetDeployment],
+    offer: Offer,
+    stops: bool,
+    seed: int,
 ) -> None:
     """Offer the plan to the cheapest deployment that can be reached.
 
@@ -105,7 +118,7 @@ def _offer_cheapest(
 
 
 def _offer_plan(
-    problem: RollingUpdate, target: TargetDeployment, offer, stops: bool, seed: int
+    problem: RollingUpdate, target: TargetDeployment, offer: Offer, stops: bool, seed: int
 ) -> bool:
     """Offer the plan that reaches a deployment; return whether it is legal."""
     tries = max(1, min(8, 1000 // len(target.node)))

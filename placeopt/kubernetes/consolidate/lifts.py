@@ -350,11 +350,16 @@ def _rules(base: Situation) -> Iterator[Lift]:
     """Yield the lifts of required rules: of every workload whose pods may move."""
     why = causes(base)
     free = [u for u in base.imported.cluster.site.units if (u.namespace, u.name) not in why]
-    for mine in grouped(free, lambda u: u.owner).values():
+    held: dict[tuple[str, str], list[Unit]] = {}
+    changes: dict[str, edits.PodChange] = {}
+    for unit in free:
+        for cause, change in _rules_of(unit).items():
+            held.setdefault((cause, subject_of(unit)), []).append(unit)
+            changes[cause] = change
+    for (cause, subject), mine in held.items():
+        words = f"prefer the {cause} of {subject} instead of requiring it"
         pods = frozenset((u.namespace, u.name) for u in mine)
-        for cause, change in _rules_of(mine[0]).items():
-            words = f"prefer the {cause} of {subject_of(mine[0])} instead of requiring it"
-            yield Lift(cause, subject_of(mine[0]), words, pods, False, _pods(mine, change))
+        yield Lift(cause, subject, words, pods, False, _pods(mine, changes[cause]))
 
 
 def _rules_of(unit: Unit) -> dict[str, edits.PodChange]:

@@ -1,0 +1,57 @@
+"""Small clusters, an object at a time: nodes, and pods that run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+APART = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {
+                "labelSelector": {"matchLabels": {"app": "web"}},
+                "topologyKey": "kubernetes.io/hostname",
+            }
+        ]
+    }
+}
+
+
+def node(name: str, cpu: str = "4", **more: Any) -> dict[str, Any]:
+    """Return a node of a cluster."""
+    labels = {"kubernetes.io/hostname": name, **more.pop("labels", {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels, "annotations": more.pop("annotations", {})},
+        "spec": more,
+        "status": {
+            "allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"},
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    }
+
+
+def pod(
+    name: str, on: str, cpu: str = "1", owner: str | None = "Deployment", **more: Any
+) -> dict[str, Any]:
+    """Return a pod that runs; its workload is the name without what stands behind the dash."""
+    app_name = name.rpartition("-")[0]
+    meta: dict[str, Any] = {
+        "name": name,
+        "namespace": "shop",
+        "labels": {"app": app_name, "pod-template-hash": "h"},
+        "annotations": more.pop("annotations", {}),
+    }
+    if owner == "Deployment":
+        meta["ownerReferences"] = [
+            {"kind": "ReplicaSet", "name": f"{app_name}-h", "controller": True}
+        ]
+    elif owner is not None:
+        meta["ownerReferences"] = [{"kind": owner, "name": app_name, "controller": True}]
+    spec = {
+        "nodeName": on,
+        "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}],
+        **more,
+    }
+    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
