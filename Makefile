@@ -74,7 +74,7 @@ rl: $(STAMP)
 # torch is not among the extras installed here: it is large. What needs it says so, and its tests are skipped; `make rl` adds it.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[jmetal,plot,dev]'
 	touch $(STAMP)
 
 clean:

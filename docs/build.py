@@ -115,9 +115,10 @@ def write_methods(folder: Path) -> None:
         columns = ("parameter", "problems", "default", "legal", "what it does")
         parameters = table(columns, rows) if rows else "It has none.\n"
         kinds = ", ".join(f"[{kind}](../problems/{kind}.md)" for kind in method.problems)
+        needs = f" Needs `pip install 'placeopt[{method.extra}]'`." if method.extra else ""
         text = (
             f"# {name}\n\n{method.summary[0].upper()}{method.summary[1:]}.\n\n"
-            f"Role: {method.role}. Serves {kinds}.\n\n"
+            f"Role: {method.role}. Serves {kinds}.{needs}\n\n"
             f"## Parameters\n\nGive them as `--param KEY=VALUE`, or as keywords in Python.\n\n"
             f"{parameters}\n"
             f"## Source\n\n{note['source']}\n\n"

@@ -77,6 +77,8 @@ GENERIC = (
             f"{title} of jMetalPy with the operators of the CNSM 2024 paper, without seeds",
             "encoder",
             role="published",
+            extra="jmetal",
+            modules=("jmetal",),
             seconds=DEFAULT_SECONDS,
             evaluations=DEFAULT_EVALUATIONS,
             kept="the archive",
@@ -213,6 +215,11 @@ class MethodEntry:
     def extra(self) -> str | None:
         """Optional packages that the method needs."""
         return next((method.extra for method in self.of.values()), None)
+
+    @property
+    def installed(self) -> bool:
+        """Whether the optional packages are there."""
+        return all(method.installed for method in self.of.values())
 
     @property
     def kept(self) -> str | None:

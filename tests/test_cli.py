@@ -306,7 +306,7 @@ def infeasible(folder: Path) -> Path:
         n
         for n, m in methods().items()
         if "temporal" in m.problems
-        and m.extra is None
+        and m.installed
         and n not in ("policy", "sharded")  # needs a policy; refuses limited machines by name
     ),
 )

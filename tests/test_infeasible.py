@@ -29,7 +29,9 @@ from placeopt.temporal import model as temporal
 
 def methods(kind: str, *without: str) -> list[str]:
     return [
-        m.name for m in registry.methods().values() if kind in m.problems and m.name not in without
+        m.name
+        for m in registry.methods().values()
+        if kind in m.problems and m.installed and m.name not in without
     ]
 
 

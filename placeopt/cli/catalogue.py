@@ -93,6 +93,10 @@ def _describe(entry: MethodEntry) -> None:
     """Print the parameters of one method."""
     say(f"{entry.name}: {entry.summary} ({entry.role})")
     say(f"With --run-dir, an interrupted run keeps: {entry.kept or 'nothing'}.")
+    if not entry.installed:
+        say(f"It needs optional packages: pip install 'placeopt[{entry.extra}]'.")
+        say("Then this command lists its parameters.")
+        return
     rows = [
         (p.name, _kinds(kinds), shown(p.default), p.legal or p.type, p.help)
         for p, kinds in parameters_of(entry)

@@ -20,6 +20,8 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+from placeopt.core.errors import MissingExtraError
+
 
 class _StandIn(ModuleType):
     """A module whose members are functions that import the module."""
@@ -38,6 +40,19 @@ class _StandIn(ModuleType):
 
         later.__name__ = name
         return later
+
+
+def optional(module: str, what: str, extra: str) -> Any:
+    """Return a module that an extra installs.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed: ``what`` needs ``placeopt[extra]``.
+    """
+    if find_spec(module) is None:
+        raise MissingExtraError(what, extra)
+    return import_module(module)
 
 
 @contextmanager

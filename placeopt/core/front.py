@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from placeopt.core import indicators, picking
+from placeopt.core.deferred import optional
 from placeopt.core.dominance import (
     all_reached,
     farthest,
@@ -721,9 +722,13 @@ class Front:
             Add the column ``plan``: the plan of each point, a dict.
         problem : Problem, optional
             The front's instance: adds a column for each fact that it tells of a plan.
-        """
-        import pandas
 
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        pandas = optional("pandas", "a pandas table", "plot")
         _require_instance(problem)
         names = names_of(self.objectives)
         rows = [

@@ -81,6 +81,11 @@ class Method:
     parallel: bool = False
     kept: str | None = None
 
+    @property
+    def installed(self) -> bool:
+        """Whether the modules of its extra are there."""
+        return all(importlib.util.find_spec(module) for module in self.modules)
+
     def load(self) -> Any:
         """Return the function.
 
@@ -89,7 +94,7 @@ class Method:
         MissingExtraError
             A module that the method needs is not installed.
         """
-        if self.extra and not all(importlib.util.find_spec(module) for module in self.modules):
+        if self.extra and not self.installed:
             raise MissingExtraError(f"method {self.name!r}", self.extra)
         return load(self.entry)
 

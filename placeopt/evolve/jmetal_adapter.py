@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import logging
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from placeopt.core.deferred import deferred
-from placeopt.core.errors import UsageError, shown
+from placeopt.core.errors import MissingExtraError, UsageError, shown
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import checked_seed, numbers
 
@@ -23,6 +24,8 @@ UNUSED = ("scipy.spatial", "scipy.spatial.distance", "scipy.special", "dask", "d
 _root = logging.getLogger()
 _level, _handlers = _root.level, list(_root.handlers)
 
+if find_spec("jmetal") is None:
+    raise MissingExtraError("jMetalPy's problem", "jmetal")
 with deferred(*UNUSED):
     from jmetal.core.problem import FloatProblem, IntegerProblem
     from jmetal.core.solution import FloatSolution, IntegerSolution

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from placeopt.exact.highs import new_highs
+
 if TYPE_CHECKING:
     from placeopt.exact.program import Program
 
@@ -91,7 +93,7 @@ class HighsEngine:
         import highspy
 
         self._api = highspy
-        self.highs = highspy._core._Highs()
+        self.highs = new_highs()
         self._stopped = False
         self._best: tuple[float, np.ndarray] | None = None
         self._bound = -math.inf

@@ -13,6 +13,7 @@ from placeopt.core.errors import MissingExtraError, UnsupportedError, require_kn
 from placeopt.exact import pyomo_solvers
 from placeopt.exact.cp_sat import CpSatEngine, WholeProgram
 from placeopt.exact.engines import Engine, HighsEngine, ScipEngine
+from placeopt.exact.highs import new_highs
 from placeopt.exact.program import Program
 
 #: The distribution that each solver comes in.
@@ -130,6 +131,6 @@ def _accepts(solver: str, name: str, value: Any) -> bool:
         return True
     import highspy
 
-    highs = highspy._core._Highs()
+    highs = new_highs()
     highs.setOptionValue("output_flag", False)
-    return bool(highs.setOptionValue(name, value) == highspy._core.HighsStatus.kOk)
+    return bool(highs.setOptionValue(name, value) == highspy.HighsStatus.kOk)

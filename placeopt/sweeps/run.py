@@ -16,6 +16,7 @@ from typing import Any
 from placeopt import registry
 from placeopt.core import notebook
 from placeopt.core.budget import Budget
+from placeopt.core.deferred import optional
 from placeopt.core.documents import write_parts, write_text
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.files import AnyPath
@@ -58,9 +59,14 @@ class SweepResult:
         return all(front is not None for front in self.fronts)
 
     def to_pandas(self) -> Any:
-        """Return the rows of runs that ended as a pandas DataFrame."""
-        import pandas
+        """Return the rows of runs that ended as a pandas DataFrame.
 
+        Raises
+        ------
+        MissingExtraError
+            pandas is not installed.
+        """
+        pandas = optional("pandas", "a pandas table", "plot")
         return pandas.DataFrame(ended(self.rows), columns=list(self.rows[0]))
 
     def write(self, folder: AnyPath, *, running: bool = False) -> list[Path]:

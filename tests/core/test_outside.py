@@ -110,7 +110,9 @@ def test_vectors_of_any_numeric_type(encoder):
 @pytest.mark.parametrize("name", INSTANCES)
 def test_front_of_and_adapters_check_vectors(name):
     """`front_of`, pymoo's and jMetalPy's problems; real numbers are rounded where asked for."""
-    adapter = pytest.importorskip("placeopt.evolve.jmetal_adapter")
+    pytest.importorskip("jmetal", reason="jMetalPy is not installed")
+    from placeopt.evolve import jmetal_adapter as adapter
+
     encoder = build_encoder(placeopt.load(name))
     X = encoder.sample(np.random.default_rng(3), 3)
     plain = EncodedProblem(encoder)

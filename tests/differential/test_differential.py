@@ -28,7 +28,7 @@ CASES = [
     (m.name, kind)
     for m in registry.methods().values()
     for kind in m.problems
-    if m.name != "policy" or kind in POLICIES
+    if m.installed and (m.name != "policy" or kind in POLICIES)
 ]
 #: Methods made of methods that are tried on their own: a third of the instances is enough.
 COMPOSED = ("auto", "ensemble")

@@ -148,6 +148,7 @@ def test_vectors_of_any_library(encoder):
 
 def test_a_jmetal_algorithm_of_ones_own(encoder):
     """jMetalPy's NSGA-II runs on it, in batches; violations have jMetalPy's sign."""
+    pytest.importorskip("jmetal", reason="jMetalPy is not installed")
     before = logging.getLogger().handlers[:]
     from jmetal.algorithm.multiobjective.nsgaii import NSGAII
     from jmetal.operator.crossover import IntegerSBXCrossover
@@ -189,6 +190,7 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
 
 def test_importing_the_adapter_leaves_logging_alone():
     """jMetalPy sets up the root logger when it is imported; in a fresh process ours undoes that."""
+    pytest.importorskip("jmetal", reason="jMetalPy is not installed")
     import subprocess
     import sys
 

@@ -19,6 +19,9 @@ from placeopt.evolve.search import Variant, VectorSearch
 from placeopt.temporal.instance import Temporal
 
 JMETAL = ("jmetal-nsga2", "jmetal-nsga3", "jmetal-smpso")
+needs_jmetal = pytest.mark.skipif(
+    not registry.method("jmetal-nsga2").installed, reason="jMetalPy is not installed"
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +95,7 @@ def test_an_encoding_that_a_problem_has_not_is_refused() -> None:
         placeopt.solve("basic-50", "nsga2", evaluations=10, encoding="published")
 
 
+@needs_jmetal
 @pytest.mark.parametrize("method", JMETAL)
 def test_jmetal_runs_repeat_count_and_leave_the_global_generators(
     problem: Temporal, method: str
@@ -105,6 +109,7 @@ def test_jmetal_runs_repeat_count_and_leave_the_global_generators(
     assert fronts[0].runs[0].evaluations == 701 and fronts[0].points
 
 
+@needs_jmetal
 @pytest.mark.parametrize("method", JMETAL)
 @pytest.mark.parametrize("given", [{"evaluations": 3}, {"seconds": 0.05}])
 def test_jmetal_runs_end_with_the_budget(
@@ -121,12 +126,14 @@ def test_jmetal_runs_end_within_a_minute_where_nothing_is_asked(problem: Tempora
         assert (budget.evaluations_limit, budget.seconds_limit) == (10**6, None)
 
 
+@needs_jmetal
 def test_jmetal_runs_serve_single_goals(problem: Temporal) -> None:
     for method in JMETAL:
         front = placeopt.solve(problem, method, objectives=["cost_usd"], evaluations=400)
         assert len(front) == 1
 
 
+@needs_jmetal
 def test_jmetal_runs_leave_the_root_logger() -> None:
     """In a fresh interpreter: importing jMetalPy configures it."""
     code = (

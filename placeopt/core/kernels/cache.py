@@ -5,9 +5,6 @@ still good. Here a stamp decides, which covers all that the kernel depends on
 (`placeopt.core.kernels.compile`). A wheel may bring binaries for any CPU of its platform, in a
 folder that is only read. They serve where the stamp and the versions of numba and Python are those
 of the build; elsewhere a kernel is compiled anew.
-
-Only this file uses numba's own caching, which is not public. With a numba that lacks a part of it,
-kernels are not kept, and that is said.
 """
 
 from __future__ import annotations
@@ -19,16 +16,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from numba.core import config, types
-from numba.core.runtime import rtsys
-
 from placeopt.core.deferred import deferred
-
-try:
-    from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
-    from numba.core.compiler import CompileResult
-except ImportError:  # pragma: no cover
-    IndexDataCacheFile = None  # type: ignore[assignment, misc]
+from placeopt.core.kernels.numba_parts import (
+    CompileResult,
+    CompileResultCacheImpl,
+    IndexDataCacheFile,
+    config,
+    rtsys,
+    types,
+)
 
 #: What a wheel brings.
 SHIPPED = Path(__file__).resolve().parents[2] / "_compiled"
@@ -124,8 +120,6 @@ class KernelCache:
 
 def _numba_part(function: Callable[..., Any]) -> Any:
     """Return what numba knows of a function's cache; None where it finds no folder to write to."""
-    if IndexDataCacheFile is None:
-        return None
     try:
         return CompileResultCacheImpl(function)
     except RuntimeError:

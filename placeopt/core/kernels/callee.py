@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import compiler, dispatcher
-from numba.core.registry import CPUDispatcher
+from placeopt.core.kernels.numba_parts import CPUDispatcher, FunctionCompiler, compiler
 
 #: Classes of numba, which tells only some of their types.
 NumbaDispatcher: Any = CPUDispatcher
-_Compiler: Any = getattr(dispatcher, "_FunctionCompiler")  # noqa: B009
+_Compiler: Any = FunctionCompiler
 
 
 class Callee(NumbaDispatcher):  # type: ignore[misc]

@@ -21,14 +21,19 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import config, event, sigutils, types
-from numba.core.dispatcher import Dispatcher
-from numba.core.targetconfig import ConfigStack
 
 from placeopt.core.collector import collector_at_rest
 from placeopt.core.compiling import CLOCK
 from placeopt.core.kernels.cache import KernelCache
 from placeopt.core.kernels.callee import Callee, NumbaDispatcher
+from placeopt.core.kernels.numba_parts import (
+    ConfigStack,
+    Dispatcher,
+    config,
+    event,
+    sigutils,
+    types,
+)
 
 _TUPLES: Any = types.BaseTuple
 #: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts

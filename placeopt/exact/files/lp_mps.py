@@ -13,6 +13,7 @@ import numpy as np
 
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.exact.files.content import Column, Content, Row
+from placeopt.exact.highs import new_highs
 
 _SENSE = re.compile(r"^\s*(min\w*|max\w*)\b[^\S\n]*(multi-objectives)?", re.I | re.M)
 _ROWS_BEGIN = re.compile(r"^\s*(subject\s+to|such\s+that|s\.t\.|st\.?)\s*:?", re.I | re.M)
@@ -99,7 +100,7 @@ def _read(text: str, suffix: str, name: str, goal: str, others: dict[str, str]) 
     lp = _lp_of(text, suffix)
     import highspy
 
-    sense = "max" if lp.sense_ == highspy._core.ObjSense.kMaximize else "min"
+    sense = "max" if lp.sense_ == highspy.ObjSense.kMaximize else "min"
     columns = list(_columns(lp, highspy))
     rows = list(_rows(lp))
     costs = {k: float(c) for k, c in enumerate(lp.col_cost_) if c}
@@ -120,9 +121,9 @@ def _lp_of(text: str, suffix: str) -> Any:
     """Return what HiGHS reads; its own words where it cannot."""
     import highspy
 
-    highs, said = highspy._core._Highs(), list[str]()
+    highs, said = new_highs(), list[str]()
     highs.setOptionValue("log_to_console", False)
-    logging = highspy._core.cb.HighsCallbackType.kCallbackLogging
+    logging = highspy.cb.HighsCallbackType.kCallbackLogging
 
     def hear(kind: Any, message: str, *_: Any) -> None:
         if kind == logging and message.startswith(("ERROR:", "WARNING:")):
@@ -135,7 +136,7 @@ def _lp_of(text: str, suffix: str) -> Any:
         file.write_text(text, encoding="utf-8")
         status = highs.readModel(str(file))
     ignored = [message for message in said if message.rstrip().endswith(": ignored")]
-    if status == highspy._core.HighsStatus.kError or ignored:
+    if status == highspy.HighsStatus.kError or ignored:
         kind = suffix[1:].upper()
         raise DocumentError(_in_words(ignored or said, kind), remedy=f"give a legal {kind} file")
     if highs.getModel().hessian_.dim_:
@@ -162,7 +163,7 @@ def _in_words(said: list[str], kind: str) -> str:
 
 
 def _columns(lp: Any, highspy: Any) -> Iterator[Column]:
-    api = highspy._core.HighsVarType
+    api = highspy.HighsVarType
     kinds = {
         api.kContinuous: "real",
         api.kInteger: "whole",
