@@ -20,7 +20,7 @@ try:
     from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
     from numba.core.compiler import CompileResult
     from numba.core.dispatcher import Dispatcher
-    from numba.core.dispatcher import _FunctionCompiler as FunctionCompiler
+    from numba.core.dispatcher import _FunctionCompiler as FunctionCompiler  # type: ignore[attr-defined]
     from numba.core.registry import CPUDispatcher
     from numba.core.runtime import rtsys
     from numba.core.targetconfig import ConfigStack
