@@ -13,4 +13,7 @@ def new_highs() -> Any:
     """
     import highspy
 
-    return getattr(highspy, "_Highs", highspy.Highs)()
+    try:
+        return highspy._Highs()
+    except AttributeError:
+        return highspy.Highs()
