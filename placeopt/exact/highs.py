@@ -14,6 +14,6 @@ def new_highs() -> Any:
     import highspy
 
     try:
-        return highspy._Highs()
+        return highspy._Highs()  # type: ignore[attr-defined]
     except AttributeError:
         return highspy.Highs()
