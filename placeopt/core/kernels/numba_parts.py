@@ -19,8 +19,7 @@ try:
     from numba.core import compiler, config, event, sigutils, types
     from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
     from numba.core.compiler import CompileResult
-    from numba.core.dispatcher import Dispatcher
-    from numba.core.dispatcher import _FunctionCompiler as FunctionCompiler  # type: ignore[attr-defined]
+    from numba.core.dispatcher import Dispatcher, _FunctionCompiler  # type: ignore[attr-defined]
     from numba.core.registry import CPUDispatcher
     from numba.core.runtime import rtsys
     from numba.core.targetconfig import ConfigStack
@@ -29,6 +28,8 @@ except ImportError as error:
         f"numba {numba.__version__} lacks what placeopt builds on: {error}; install a numba that "
         "placeopt was tested with: pip install --upgrade placeopt"
     ) from None
+
+FunctionCompiler = _FunctionCompiler
 
 __all__ = [
     "CPUDispatcher",
