@@ -13,7 +13,7 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
@@ -114,7 +114,11 @@ class _Machine:
 
 
 def read_candidates(
-    path: AnyPath, book: PriceBook | None, region: str | None, notes: Notes
+    path: AnyPath,
+    book: PriceBook | None,
+    region: str | None,
+    notes: Notes,
+    zones: Mapping[str, Collection[str]] | None = None,
 ) -> list[KubernetesNode]:
     """Return the nodes that could be bought.
 
@@ -127,6 +131,8 @@ def read_candidates(
     region : str, optional
         Of machines that name none.
     notes : Notes
+    zones : mapping, optional
+        Region -> zones in which NodePools that name none make nodes.
 
     Raises
     ------
@@ -135,7 +141,7 @@ def read_candidates(
     """
     if str(path).lower().endswith((".yaml", ".yml", ".json")):
         pools = [pool for view in read(path) for pool in _pools(view, notes)]
-        machines = [m for pool in pools for m in _pool_machines(pool, book, region, notes)]
+        machines = [m for p in pools for m in _pool_machines(p, book, region, zones or {}, notes)]
         if not pools:
             raise DocumentError(
                 "no NodePool",
@@ -271,7 +277,11 @@ def _pools(view: View, notes: Notes) -> list[View]:
 
 
 def _pool_machines(
-    view: View, book: PriceBook | None, region: str | None, notes: Notes
+    view: View,
+    book: PriceBook | None,
+    region: str | None,
+    zones: Mapping[str, Collection[str]],
+    notes: Notes,
 ) -> list[_Machine]:
     """Return what a NodePool may launch, of the machines of a book."""
     name = view["metadata"]["name"].name("?")
@@ -291,7 +301,8 @@ def _pool_machines(
     found = []
     for (place, kind), offer in sized.items():
         if region is None or place == region:
-            for machine in _offers(name, place, kind, offer, terms):
+            chosen = _zones_of(terms, zones.get(place, ()), notes, name)
+            for machine in _offers(name, place, kind, offer, terms, chosen):
                 machine.labels = labels | machine.labels
                 machine.taints = taints
                 machine.pool_limits, machine.machine = limits, (machine.cpu, machine.memory)
@@ -362,12 +373,24 @@ def _shown(view: View) -> str:
     return str(view.value)[:60]
 
 
+def _zones_of(
+    terms: list[View], known: Collection[str], notes: Notes, name: str
+) -> Collection[str]:
+    """Return the zones that a NodePool names, or those that are known; "" for none."""
+    named = [t for t in terms if t["key"].text() == _ZONE and t["operator"].value == "In"]
+    if named:
+        return [v.text() for t in named for v in t["values"].items()]
+    if known:
+        text = "NodePools that list no zones: they make nodes in the zones of the cluster"
+        notes.add("assumption", text, f"{name}: {', '.join(known)}"[:_MAX_SAID])
+    return known or [""]
+
+
 def _offers(
-    pool: str, place: str, kind: str, offer: Offer, terms: list[View]
+    pool: str, place: str, kind: str, offer: Offer, terms: list[View], zones: Collection[str]
 ) -> Iterable[_Machine]:
-    """Yield the machines of an offer that the requirements of a NodePool allow."""
-    zones = [v.text() for t in terms if t["key"].text() == _ZONE for v in t["values"].items()]
-    for zone in zones or [""]:
+    """Yield the machines of an offer in zones, as the requirements of a NodePool allow."""
+    for zone in zones:
         for lease, column in _LEASES.items():
             if column not in offer:
                 continue

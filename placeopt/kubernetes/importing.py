@@ -6,7 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -236,7 +236,8 @@ def _imported(
         _refuse_wishes(options, target)
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     documents = manifests.read_documents(files)
-    read, notes = tables_stage(tables, target, options)
+    zones = manifests.zones(documents) if tables.candidates is not None else {}
+    read, notes = tables_stage(tables, target, options, zones)
     return Snapshot(files, documents, read, notes, tables.latency, target, options).imported()
 
 
@@ -247,7 +248,12 @@ class ReadTables(NamedTuple):
     prices: PriceBook | None
 
 
-def tables_stage(tables: _Tables, target: str, options: ImportOptions) -> tuple[ReadTables, Notes]:
+def tables_stage(
+    tables: _Tables,
+    target: str,
+    options: ImportOptions,
+    zones: Mapping[str, Collection[str]],
+) -> tuple[ReadTables, Notes]:
     """Return what the files beside those of the cluster say; and what is to be noted."""
     nodes: list[tuple[AnyPath, KubernetesNode]] = []
     book: PriceBook | None = None
@@ -261,7 +267,7 @@ def tables_stage(tables: _Tables, target: str, options: ImportOptions) -> tuple[
             if target != "rolling-update":
                 raise UsageError(f"--candidates is of rolling updates; --to is {target}")
             with tolerated():
-                bought = read_candidates(path, book, options.region, notes)
+                bought = read_candidates(path, book, options.region, notes, zones)
                 nodes += [(path, node) for node in bought]
     return ReadTables(nodes, book), notes
 

@@ -75,6 +75,7 @@ RESOURCES = (
     "runtimeclasses,priorityclasses,resourcequotas,limitranges,namespaces"
 )
 _MAX_NESTED_LISTS = 5
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Phases of pods that have ended.
 ENDED = ("Succeeded", "Failed")
 #: Kinds that are in no namespace.
@@ -226,6 +227,23 @@ def objects_of(
             label = workload.meta.label
             workload.spec = with_runtime(workload.spec, cluster.runtimes, label)
     return cluster
+
+
+def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
+    """Return the zones of the nodes in documents, by region; what cannot be read is passed over."""
+    found: dict[str, set[str]] = {}
+    for value in (view.value for _, views in documents for view in views):
+        if not isinstance(value, dict):
+            continue
+        for node in (value, *_members(value.get("items")), *_members(value.get("nodes"))):
+            labels = (node.get("metadata") or {}).get("labels") if isinstance(node, dict) else None
+            if isinstance(labels, dict) and isinstance(zone := labels.get(_ZONE), str):
+                found.setdefault(str(labels.get(_REGION, "")), set()).add(zone)
+    return {region: sorted(mine) for region, mine in found.items()}
+
+
+def _members(value: object) -> Iterable[object]:
+    return value if isinstance(value, list) else ()
 
 
 def flat(documents: Iterable[View]) -> Iterable[View]:

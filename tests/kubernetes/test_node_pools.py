@@ -164,7 +164,7 @@ def test_a_name_that_pods_ask_for_is_kept(case: str, tmp_path: Path) -> None:
 def test_machine_types_of_one_name_are_one_pool(tmp_path: Path) -> None:
     """As two objects of one name cannot be; what Karpenter may choose is said."""
     done = shop(tmp_path, [pool()], {"nodeSelector": {POOL: "cheap"}})
-    names = ["buy-cheap-m5.large-1", "buy-cheap-m5.xlarge-1"]
+    names = [f"buy-cheap-{kind}-us-east-1a-1" for kind in ("m5.large", "m5.xlarge")]
     text = export(done.problem, bought(done, names), done.origin, form="node-pools")
     (made,) = yaml.safe_load_all(text)
     spec = made["spec"]
@@ -184,3 +184,31 @@ def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
     assert made["metadata"]["name"] == "spot"
     told = texts(done, "not-expressed")
     assert "consolidateAfter Never, budget nodes 0" in told
+
+
+ZONE = "topology.kubernetes.io/zone"
+#: What a NodePool says of zones -> those in which it makes nodes; the cluster has a, b and c.
+ZONES: dict[str, tuple[list[Json], list[str]]] = {
+    "nothing": ([], ["a", "b", "c"]),
+    "some": ([{"key": ZONE, "operator": "In", "values": ["b", "d"]}], ["b", "d"]),
+    "not one": ([{"key": ZONE, "operator": "NotIn", "values": ["b"]}], ["a", "c"]),
+    "any": ([{"key": ZONE, "operator": "Exists"}], ["a", "b", "c"]),
+}
+
+
+@pytest.mark.parametrize("case", ZONES)
+def test_where_a_node_pool_makes_nodes(case: str, tmp_path: Path) -> None:
+    """A pod that is bound to a zone finds a machine there."""
+    terms, wanted = ZONES[case]
+    (tmp_path / "types.csv").write_text(TYPES)
+    (tmp_path / "pools.json").write_text(json.dumps(pool(terms=terms)))
+    objects = [node(f"n{z}", "m5.4xlarge", zone=z) for z in "abc"] + deployment("web", ["na"])
+    objects += deployment("late", [None], nodeSelector={ZONE: "c"})
+    files = {"prices": [tmp_path / "types.csv"], "candidates": tmp_path / "pools.json"}
+    done = imported(tmp_path, objects, files=files)
+    bought = [n for n in done.document["nodes"] if n.get("candidate")]
+    assert sorted({n["cluster"] for n in bought}) == wanted
+    told = texts(done, "assumption")
+    assert ("they make nodes in the zones of the cluster: cheap: a, b, c" in told) == (
+        case != "some"
+    )

@@ -30,7 +30,7 @@ _SUFFIXES |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 def amount(text: Any) -> int:
     """Return a quantity in thousandths: of cores, bytes, pieces."""
-    found = re.fullmatch(r"([0-9.]+)([A-Za-z]*)", str(text))
+    found = re.fullmatch(r"([0-9.]+(?:[eE][0-9]+)?)([A-Za-z]*)", str(text))
     assert found, text
     return math.ceil(Fraction(found[1]) * _SUFFIXES[found[2]] * 1000)
 
