@@ -34,11 +34,11 @@ def main() -> None:
             cells += [calls, f"{time.process_time() - began:.1f}"]
         said, is_stated = min(answers, key=lambda answer: answer[1])
         false += not is_stated
-        rows.append(
-            [peer.name, peer.tests, stated(peer), said, "yes" if is_stated else "NO", *cells]
-        )
+        equal = "NO" if not is_stated else "no" if peer.stated == "other" else "yes"
+        rows.append([peer.name, peer.tests, stated(peer), said, equal, *cells])
         rows[-1].append(peer.why)
         print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    others = sum(peer.stated == "other" for peer in PEERS)
     header = ["model", "their tests", "stated", "placeopt", "equal"]
     for solver in SOLVERS:
         header += [f"{solver}: calls", "CPU s"]
@@ -47,10 +47,10 @@ def main() -> None:
         "",
         "Written by `peers.py`. The models are those of version b71397a that have a stated set,",
         "number, status or error; `tests/exact/peer_models.py` has them. Tests that share a model",
-        "share a row. What they ask that is another question than the front is not here: one",
-        "lexicographic or hierarchical solution.",
+        "share a row. Where they look for one solution, `placeopt.ask` answers.",
         f"* {facts('highspy', 'pyscipopt', 'pyomo', 'numpy')}",
-        f"* {len(PEERS) - false} of {len(PEERS)} answers are what is stated, by both solvers",
+        f"* {len(PEERS)} models: {len(PEERS) - false - others} answers are what is stated, by both "
+        f"solvers; {others} mean something else, {false} are false",
         "",
         *table([*header, "what differs, and why"], rows),
         "",
@@ -64,7 +64,9 @@ def stated(peer: Peer) -> str:
     count = peer.values if isinstance(peer.values, int) else len(peer.values)
     words = {
         "front": f"{count} points",
-        "some": "3 points of the front",
+        "some": f"{min(count, 10) if isinstance(peer.values, int) else 3} points of the front",
+        "point": str(peer.values[0]) if count == 1 and peer.stated == "point" else "",
+        "other": str(peer.values[0]) if peer.stated == "other" else "",
         "ideal": f"ideal point {peer.values}",
         "extreme": f"{count} extreme points",
         "of front": f"{count} extreme points",

@@ -14,7 +14,9 @@ import logging
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -41,14 +43,16 @@ def main() -> None:
     parser.add_argument("--each", type=int, default=80, help="models of each kind")
     parser.add_argument("--first", type=int, default=1000, help="seed of the first")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     arguments = parser.parse_args()
-    logging.disable(logging.CRITICAL)  # Pyomo's remarks on its pieces
     seeds = range(arguments.first, arguments.first + arguments.each)
+    asked = [(kind, solver) for kind in arguments.kinds for solver in SOLVERS]
     rows, remarks = [], list[str]()
-    for kind in arguments.kinds:
-        for solver in SOLVERS:
-            rows.append(measured(kind, solver, seeds, remarks))
-            print(rows[-1], file=sys.stderr, flush=True)
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(measured, *zip(*asked, strict=True), repeat(seeds)):
+            rows.append(row)
+            remarks += row.remarks
+            print(row, file=sys.stderr, flush=True)
     false = sum(row.false for row in rows)
     settings = {"each": arguments.each, "first": arguments.first, "kinds": arguments.kinds}
     stamps.write(HERE / "random_models.md", page(rows, remarks), __file__, settings)
@@ -67,11 +71,14 @@ class Tally:
     points: int = 0
     calls: int = 0
     cpu: float = 0.0
+    remarks: list[str] = field(default_factory=list)
 
 
-def measured(kind: str, solver: str, seeds: range, remarks: list[str]) -> Tally:
+def measured(kind: str, solver: str, seeds: range) -> Tally:
     """Answer the models of a kind, and judge the answers."""
+    logging.disable(logging.CRITICAL)  # Pyomo's remarks on its pieces
     tally, began = Tally(kind, solver, len(seeds)), time.process_time()
+    remarks = tally.remarks
     for seed in seeds:
         case = drawn(kind, seed)
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 
 from placeopt.core.front import Objective, names_of
+from placeopt.exact.curves import lifted, tangent, too_low
 from placeopt.exact.memory import Precision
 from placeopt.exact.parts import Chain, add_chain, fill_carries, needs_parts
 from placeopt.exact.program import Growth, Program
@@ -25,6 +27,10 @@ from placeopt.exact.whole_rows import WholeRows
 
 #: The share of an objective's largest term that a solver resolves.
 _RESOLVED = 1e-9
+#: To what a quadratic objective is as its tangents have it: in units, and relative to its value.
+_RESOLVED_SQUARES = 1e-8
+#: Tangents are added of squares that are too low by this share of the lowest one.
+_SHARE_OF_LOWEST = 1e-3
 #: The largest violation of rows with real columns, relative to the size of their terms.
 _BROKEN = 1e-9
 #: Coefficients of whole columns above which a solver's own tolerance hides differences.
@@ -44,7 +50,7 @@ class Cut:
 
 
 class CompiledModel:
-    """Arrays of a Pyomo model with linear objectives.
+    """Arrays of a Pyomo model with objectives that are linear, or convex and quadratic.
 
     Parameters
     ----------
@@ -77,13 +83,15 @@ class CompiledModel:
         Lower bounds of the objectives that the variables' bounds alone give, in units.
     constants : list of float
         What is to be added to the values of the objectives; zeros unless `infer_steps`.
+    squares : list of Square
+        Of quadratic objectives.
     precision : Precision
         What values in units can be told apart.
 
     Raises
     ------
     UnsupportedError
-        An objective or a constraint is not linear.
+        A constraint is not linear, or an objective neither that nor convex and quadratic.
     UsageError
         A coefficient is not a number.
     InfeasibleInstanceError
@@ -116,6 +124,7 @@ class CompiledModel:
         self.offsets = [goal.offset for goal in goals]
         self.rounding = np.array([goal.rounding for goal in goals])
         self._own_costs = rows.costs
+        self.squares = rows.squares
         self._whole_rows = WholeRows.of(program) if infer_steps else None
         self._set_program(program, [goal.cost for goal in goals])
         self._real = np.flatnonzero(~self.program.integrality)
@@ -163,12 +172,24 @@ class CompiledModel:
         """Which columns of the program are whole numbers."""
         return self.program.integrality
 
+    @cached_property
+    def curved(self) -> np.ndarray:
+        """Which objectives are quadratic."""
+        columns = [square.square for square in self.squares]
+        return np.array([bool(cost[columns].any()) for cost in self.costs], dtype=bool)
+
     def _precision(self, is_exact: bool) -> Precision:
         whole = np.array([o.step is not None for o in self.objectives])
         if not is_exact:
             return Precision(whole)
         absolute, relative = np.zeros(len(whole)), np.full(len(whole), 1e-15)
+        curved = self.curved
         for k in np.flatnonzero(~whole).tolist():
+            if curved[k]:
+                weights = [self.costs[k][square.square] for square in self.squares]
+                absolute[k] = _RESOLVED_SQUARES * max(weights)
+                relative[k] = _RESOLVED_SQUARES
+                continue
             goal = self._goals[k]
             row = self.program.A[goal if isinstance(goal, int) else goal.rows[0]]
             terms = self._terms(row.toarray().ravel())
@@ -188,6 +209,8 @@ class CompiledModel:
     def largest_terms(self, objective: int) -> tuple[float, float]:
         """Return how large the terms of real and of whole columns can be, as values."""
         cost, unit = self.costs[objective], float(self.units[objective])
+        if self.curved[objective]:
+            return math.inf, 0.0
         whole = self.integrality
         real, others = (self._terms(cost * chosen) for chosen in (~whole, whole))
         return float(real.max(initial=0.0)) * unit, float(others.max(initial=0.0)) * unit
@@ -239,7 +262,7 @@ class CompiledModel:
     def _limited(self, limits: Sequence[float]) -> np.ndarray:
         """Return the upper bounds of all rows, those of the objectives at their limits."""
         upper = self.program.row_upper.copy()
-        slack = self.precision.asked * self.precision.of(np.array(limits))
+        slack = self._slack(np.array(limits))
         for k, (limit, offset, goal) in enumerate(
             zip(limits, self.offsets, self._goals, strict=True)
         ):
@@ -250,6 +273,13 @@ class CompiledModel:
             else:
                 upper[list(goal.rows)] = goal.uppers(more)
         return upper
+
+    def _slack(self, limits: np.ndarray) -> np.ndarray:
+        """Return what limits have more, so that rounding cuts no point off.
+
+        Tangents leave room by themselves, and little more of a square may be much of another goal.
+        """
+        return np.where(self.curved, 0.0, self.precision.asked * self.precision.of(limits))
 
     def start(self, program: Program, x: np.ndarray) -> np.ndarray:
         """Return a solution as one of a program of this model, which may have other limits."""
@@ -301,7 +331,7 @@ class CompiledModel:
         fixed = np.where(self.program.integrality, x, 0.0)
         shift = (base.A @ fixed[: base.shape[1]])[which]
         upper = np.array(limits, dtype=float)
-        slack = 0.0 if exact else self.precision.asked * self.precision.of(upper)
+        slack = np.zeros(len(upper)) if exact else self._slack(upper)
         room = upper + slack - self.offsets - np.array(self.costs) @ fixed
         return Program(
             np.zeros(len(real)),
@@ -355,6 +385,7 @@ class CompiledModel:
             if outcome.x is None:
                 return None
             x[: base.shape[1]] = outcome.x
+        x = lifted(self.squares, x)
         return x if self.keeps_rows(x) else None
 
     def load(self, x: np.ndarray) -> None:
@@ -370,12 +401,30 @@ class CompiledModel:
 
     def add(self, cuts: Sequence[Cut]) -> None:
         """Add rows that every plan of interest satisfies."""
+        self._add_rows(
+            [
+                ({self._column[id(v)]: value for v, value in cut.terms.items()}, cut.upper)
+                for cut in cuts
+            ]
+        )
+
+    def _add_rows(self, rows: Sequence[tuple[Mapping[int, float], float]]) -> None:
         for name in ("program", "_base"):
             growth = Growth(getattr(self, name))
-            for cut in cuts:
-                terms = {self._column[id(v)]: value for v, value in cut.terms.items()}
-                growth.row(terms, cut.upper)
+            for row in rows:
+                growth.row(*row)
             setattr(self, name, growth.program())
+
+    def add_tangents(self, x: np.ndarray) -> bool:
+        """Add tangents of the squares that a solution has too low; False where none matters."""
+        low = too_low(self.squares, x)
+        columns = [square.square for square in self.squares]
+        missed = np.array([cost[columns] @ low for cost in self.costs])
+        if (missed <= self.precision.of(np.array(self.values(x)))).all():
+            return False
+        used = np.flatnonzero(low > low.max() * _SHARE_OF_LOWEST).tolist()
+        self._add_rows([tangent(self.squares[k], x[self.squares[k].side]) for k in used])
+        return True
 
 
 def _floor(cost: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> float:

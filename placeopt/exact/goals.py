@@ -12,13 +12,15 @@ from pyomo.core.expr.numvalue import as_numeric
 
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
 from placeopt.core.front import Objective
+from placeopt.exact.curves import quadratic
 
+_WORDS = {"min": "minimised", "max": "maximised"}
 _SENSES = {"min": "min", "max": "max", pyo.minimize: "min", pyo.maximize: "max"}
 
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """A linear expression of a model that is to be minimised or maximised.
+    """An expression of a model, linear or quadratic, that is to be minimised or maximised.
 
     Attributes
     ----------
@@ -63,7 +65,7 @@ def goals_of(
     UsageError
         No goals, two of one name, unknown names, steps or gaps that are not positive.
     UnsupportedError
-        A goal is not linear.
+        A goal is neither linear nor a convex quadratic one.
     """
     named = list(_own(model) if objectives is None else _given(model, objectives))
     if not named:
@@ -77,7 +79,7 @@ def goals_of(
         if names.count(name) > 1:
             raise UsageError(f"two goals are called {name!r}; give each a name of its own")
     for objective, expression in named:
-        _check_linear(objective.name, expression)
+        _check_form(objective, expression)
     steps, gaps = _numbers("steps", steps, names), _gaps(gap, names)
     return [
         Goal(replace(o, step=steps.get(o.name, o.step)), expression, gaps.get(o.name))
@@ -173,17 +175,26 @@ def _find(model: pyo.ConcreteModel, name: str) -> Any:
 # -- what is legal ---------------------------------------------------------------------------------
 
 
-def _check_linear(name: str, expression: Any) -> None:
+def _check_form(objective: Objective, expression: Any) -> None:
+    """Raise unless a goal is linear, or quadratic and convex where it is minimised."""
+    name = objective.name
     try:
         degree = as_numeric(expression).polynomial_degree()
     except (AttributeError, TypeError) as error:
         raise UsageError(f"goal {name!r} is not an expression: {expression!r}") from error
-    if degree not in (0, 1):
-        raise UnsupportedError(
-            f"goal {name!r} is not linear: {expression}; replace products of binary variables by "
-            "a variable of their own, a maximum by a variable that is at least every term, and a "
-            "curve by pieces"
-        )
+    remedy = (
+        "replace products of binary variables by a variable of their own, a maximum by a "
+        "variable that is at least every term, and a curve by pieces"
+    )
+    if degree == 2:
+        if quadratic(objective.sign * expression) is None:
+            wanted = "convex" if objective.sign > 0 else "concave"
+            raise UnsupportedError(
+                f"goal {name!r} is not linear: {expression}; it is quadratic, and not {wanted} as "
+                f"what is {_WORDS[objective.sense]} must be; {remedy}"
+            )
+    elif degree not in (0, 1):
+        raise UnsupportedError(f"goal {name!r} is not linear: {expression}; {remedy}")
 
 
 def _numbers(

@@ -1,4 +1,4 @@
-"""`placeopt.enumerate`: the exact front of any Pyomo model with linear goals."""
+"""`placeopt.enumerate`: the exact front of any Pyomo model with linear or quadratic goals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def enumerate(
     on_progress: Callable[[Progress], None] | None = None,
     budget: Budget | None = None,
 ) -> Front:
-    """Enumerate the non-dominated points of a Pyomo model with linear goals and constraints.
+    """Enumerate the non-dominated points of a Pyomo model with linear constraints.
+
+    Goals are linear, or quadratic and convex where they are minimised.
 
     Parameters
     ----------
@@ -90,7 +92,7 @@ def enumerate(
     UsageError
         No goals, unknown names, an unbounded goal, a wrong step, continuous goals without a gap.
     UnsupportedError
-        A goal or a constraint is not linear.
+        A constraint is not linear, or a goal neither that nor convex and quadratic.
 
     Examples
     --------

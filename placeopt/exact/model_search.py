@@ -149,7 +149,8 @@ class ModelSearch:
             oracle,
             known=[] if start is None else self._known(start),
             proven=None if start is None else self._proven(start),
-            jobs=1 if cuts is not None else facts["jobs"],  # cuts change later questions
+            # Cuts and tangents change later questions.
+            jobs=1 if cuts is not None or self.compiled.squares else facts["jobs"],
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self.point(found)),
         )
@@ -170,7 +171,9 @@ class ModelSearch:
             precision=compiled.precision,
             **rules,
         )
-        is_linear = self.main is not None and not compiled.integrality.any()
+        is_linear = (
+            self.main is not None and not compiled.integrality.any() and not compiled.squares
+        )
         if self.endless is None and not (is_linear and len(self.goals) > 1):
             return ask(gaps=self._gaps(), known=known)
         payoff = ask(payoff_only=True, known=known)

@@ -17,6 +17,7 @@ from placeopt.core.calls import Call
 from placeopt.core.cluster import Cluster
 from placeopt.core.errors import SolverError, UsageError
 from placeopt.exact.answers import Answer
+from placeopt.exact.curves import lifted
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Outcome, solve
 from placeopt.exact.vertices import least_vertex
@@ -305,7 +306,12 @@ class VariablesOracle(SolverOracle):
                 if rows := self.cuts():
                     self.compiled.add(rows)
                     return None
+        if self._adds_tangents(outcome.x):
+            return None
         x = self._polished(outcome.x, weights, limits)
+        if self._adds_tangents(x):
+            return None
+        x = lifted(self.compiled.squares, x)
         if not self.compiled.keeps_rows(x):
             return Answer("doubtful", outcome.bound)
         values = self.compiled.values(x)
@@ -313,6 +319,11 @@ class VariablesOracle(SolverOracle):
         if units is None:
             return Answer("doubtful", outcome.bound)
         return Answer(outcome.status, outcome.bound, units, values, SparseSolution.of(x))
+
+    def _adds_tangents(self, x: np.ndarray) -> bool:
+        """Whether a solution has less than some squares, of which it adds tangents."""
+        with self.lock:
+            return bool(self.compiled.squares) and self.compiled.add_tangents(x)
 
     def _polished(self, x: np.ndarray, weights: np.ndarray, limits: Sequence[float]) -> np.ndarray:
         """Return x with its real columns at the best vertex that its whole numbers allow."""

@@ -14,10 +14,12 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 from pyomo.common.errors import InfeasibleConstraintException
 from pyomo.common.modeling import unique_component_name
+from pyomo.core.expr.numvalue import as_numeric
 from pyomo.gdp import Disjunction
 from pyomo.repn.plugins.standard_form import LinearStandardFormCompiler
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, UsageError
+from placeopt.exact.curves import Quadratic, Square, add_squares, quadratic
 from placeopt.exact.domains import encode, encode_set, is_plain, span
 from placeopt.exact.program import Growth, Program
 
@@ -42,12 +44,15 @@ class ModelRows:
     costs : scipy.sparse.csr_matrix, shape (expressions, columns)
     constants : list of float
         What is to be added to the costs.
+    squares : list of Square
+        Of expressions that are quadratic; see `placeopt.exact.curves`.
     """
 
     columns: list[Any]
     program: Program
     costs: sp.csr_matrix
     constants: list[float]
+    squares: list[Square]
 
 
 def read_rows(
@@ -58,7 +63,8 @@ def read_rows(
     Raises
     ------
     UnsupportedError
-        An expression or a constraint is not linear, or a domain is no set of numbers.
+        A constraint is not linear, an expression neither that nor convex and quadratic, or a domain
+        is no set of numbers.
     UsageError
         A coefficient, a limit or a bound is not a number.
     InfeasibleInstanceError
@@ -69,15 +75,17 @@ def read_rows(
         for data in model.component_data_objects(pyo.SOSConstraint, active=True, descend_into=True)
         if data.get_items()
     ]
-    compiled = _compile(model, expressions, names)
+    curved = {k: q for k, e in enumerate(expressions) if (q := _quadratic(e)) is not None}
+    straight = [curved[k].straight if k in curved else e for k, e in enumerate(expressions)]
+    compiled = _compile(model, straight, names)
     _check_numbers(compiled, names)
     columns = list(compiled.columns)
     column_of = {id(variable): k for k, variable in enumerate(columns)}
-    for ordered_set in ordered_sets:
-        for variable in ordered_set.get_variables():
-            if id(variable) not in column_of and not variable.fixed:
-                column_of[id(variable)] = len(columns)
-                columns.append(variable)
+    of_sets = [v for one in ordered_sets for v in one.get_variables() if not v.fixed]
+    for variable in (*of_sets, *(v for goal in curved.values() for v in goal.variables)):
+        if id(variable) not in column_of:
+            column_of[id(variable)] = len(columns)
+            columns.append(variable)
     program = _program(compiled, columns)
     growth = Growth(program)
     definitions = [
@@ -85,6 +93,11 @@ def read_rows(
     ]
     for ordered_set in ordered_sets:
         encode_set(growth, program, ordered_set, column_of)
+    squares = [
+        (k, *square)
+        for k, goal in curved.items()
+        for square in add_squares(growth, goal, [column_of[id(v)] for v in goal.variables])
+    ]
     grown = growth.program()
     costs = sp.lil_matrix((len(expressions), grown.shape[1]))
     costs[:, : len(compiled.columns)] = compiled.c
@@ -95,9 +108,18 @@ def read_rows(
         for column, coefficient in definition.terms.items():
             costs[:, column] += sp.lil_matrix((used * coefficient)[:, None])
         costs[:, definition.column] = 0.0
+    for k, square, weight in squares:
+        costs[k, square.square] = weight
     costs = sp.csr_matrix(costs)
     costs.eliminate_zeros()
-    return ModelRows(columns, grown, costs, constants.tolist())
+    return ModelRows(
+        columns, grown, costs, constants.tolist(), [square for _, square, _ in squares]
+    )
+
+
+def _quadratic(expression: Any) -> Quadratic | None:
+    """Return a quadratic expression that is convex; what is linear or refused is None."""
+    return quadratic(expression) if as_numeric(expression).polynomial_degree() == 2 else None
 
 
 def _program(compiled: Any, columns: Sequence[Any]) -> Program:

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 import placeopt
+import placeopt.ask
 from placeopt.core.errors import PlaceoptError
 from placeopt.exact.extreme import extreme_points
 from placeopt.exact.memory import Found
@@ -37,13 +39,16 @@ class Peer:
     build : callable
         Returns the Pyomo model.
     stated : str
-        ``front``; ``some`` points of it; ``ideal``; ``extreme`` points, which are the answer;
-        ``of front``, the extreme points among those of the front; ``infeasible``, ``unbounded``,
-        ``time-limit`` or ``refused``.
+        ``front``; one ``point``; ``some`` points of it, or so many; ``ideal``; ``extreme`` points,
+        which are the answer; ``of front``, the extreme points among those of the front;
+        ``infeasible``, ``unbounded``, ``time-limit`` or ``refused``; ``other``, a point that
+        placeopt means otherwise.
     values : sequence or int
         The points stated, or how many there are.
     options : dict
-        Of `placeopt.enumerate`.
+        Of the question.
+    ask : callable
+        `placeopt.enumerate`, or a question of `placeopt.ask`.
     why : str
         Why placeopt's answer is another one.
     """
@@ -54,6 +59,7 @@ class Peer:
     stated: str
     values: Any = ()
     options: dict[str, Any] = field(default_factory=dict)
+    ask: Callable[..., placeopt.Front] = placeopt.enumerate
     why: str = ""
     is_slow: bool = False
 
@@ -185,6 +191,7 @@ def bolp(
 
 MOLP_1 = [([0, 1], "<=", 3), ([3, -1], "<=", 6)]
 UNITS = np.eye(4)[[0, 1, 3, 2]].tolist()
+TURNED = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
 AT_MOST_TWO = [([1, 1, 1, 1], "<=", 2)]
 
 
@@ -527,15 +534,17 @@ PEERS = [
         "portfolio",
         "Dichotomy, EpsilonConstraint, GeneralDichotomy: quadratic",
         portfolio,
-        "refused",
-        why="goals are linear here; they ask Ipopt for 10 points",
+        "some",
+        10,
+        {"gap": {"loss": 0.005}, "max_points": 10},
+        why="they ask Ipopt for some ten points; placeopt needs a gap",
     ),
     Peer(
         "ratio with a root",
         "EpsilonConstraint: poor_numerics, vectornonlinearfunction",
         sharpe,
         "refused",
-        why="goals are linear here; they ask Ipopt",
+        why="goals are linear or convex and quadratic here; they ask Ipopt",
     ),
     Peer(
         "assignment of 4, extreme points",
@@ -575,6 +584,57 @@ PEERS = [
     ),
     *(
         Peer(
+            f"four goals one after the other, {words}",
+            f"Lexicographic: {tests}",
+            partial(linear, rows, sense, AT_MOST_TWO, pyo.Reals, (0, 1), constants=constants),
+            "point",
+            [point],
+            {"tolerance": tolerance},
+            placeopt.ask.lexicographic,
+        )
+        for words, tests, rows, sense, constants, tolerance, point in (
+            (
+                "a tenth of room",
+                "knapsack, caching_optimizer_knapsack",
+                TURNED,
+                "max",
+                [0, 0, 0, 1000],
+                {"f0": 0.1},
+                [0.9, 1, 0.1, 1000],
+            ),
+            (
+                "min",
+                "knapsack_min",
+                negated(TURNED),
+                "min",
+                [],
+                {"f0": 0.1},
+                [-0.9, -1, -0.1, 0],
+            ),
+            ("no room", "knapsack_one_solution", TURNED, "max", [], 0.0, [1, 1, 0, 0]),
+        )
+    ),
+    Peer(
+        "four goals, two of them in a weighted sum",
+        "Hierarchical: knapsack",
+        partial(
+            linear,
+            [[1, 0, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [0, 1, 0, 0]],
+            "max",
+            AT_MOST_TWO,
+            pyo.Reals,
+            (0, 1),
+            constants=[0, 0, 0, 1000],
+        ),
+        "other",
+        [[0.9, 0.9, 1.1, 1000]],
+        {"order": ["f0", {"f1": 0.5, "f2": 0.5}, "f3"], "tolerance": {"f0": 0.1}},
+        placeopt.ask.lexicographic,
+        why="they limit each goal of a sum, by the tolerance of the goal that has its place among "
+        "all; placeopt keeps the sum, which is 1.05 instead of 1",
+    ),
+    *(
+        Peer(
             name,
             f"DominguezRios, EpsilonConstraint, KirlikSayin, TambyVanderpooten: vOptLib_{name}",
             two_knapsack(name),
@@ -596,7 +656,7 @@ WHOLE = {"complete", "extreme", "grid"}
 def judged(peer: Peer, **options: Any) -> tuple[str, bool, int]:
     """Return placeopt's answer in words, whether it is what is stated, and the calls it took."""
     try:
-        front = placeopt.enumerate(peer.build(), **peer.options, **options)
+        front = peer.ask(peer.build(), **peer.options, **options)
     except PlaceoptError as error:
         refused = {"unbounded": "is unbounded", "refused": "not linear|no goals"}.get(peer.stated)
         return str(error).split(";")[0], bool(refused and re.search(refused, str(error))), 0
@@ -611,7 +671,13 @@ def judged(peer: Peer, **options: Any) -> tuple[str, bool, int]:
     if peer.stated == "ideal":
         return said, front.ideal.tolist() == peer.values, calls
     if peer.stated == "some":
-        return said, len(values) == 3 and all(v in peer.values for v in values), calls
+        points = peer.values if isinstance(peer.values, list) else values
+        count = 3 if points is peer.values else peer.values
+        return said, len(values) == count and all(v in points for v in values), calls
+    if peer.stated == "other":
+        return f"{values[0]}, {status}", values != peer.values, calls
+    if peer.stated == "point":
+        said = f"{values[0]}, {status}"
     if isinstance(peer.values, int):
         return said, status in WHOLE and len(values) == peer.values, calls
     return said, status in WHOLE and sorted(values) == sorted(peer.values), calls

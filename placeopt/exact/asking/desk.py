@@ -183,6 +183,12 @@ class Desk:
         #: Variables that are no part of the user's model.
         self.hidden: set[str] = set()
 
+    @property
+    def curved(self) -> list[str]:
+        """Names of the goals that are quadratic."""
+        chosen = zip(self.goals, self.compiled.curved.tolist(), strict=False)
+        return [goal.name for goal, is_curved in chosen if is_curved]
+
     # -- questions ---------------------------------------------------------------------------------
 
     def least(self, objective: int, limits: np.ndarray, start: Any = None) -> Least:

@@ -55,7 +55,7 @@ def lexicographic(
     UsageError
         No goals, unknown names, weights or tolerances that are not positive; an unbounded goal.
     UnsupportedError
-        A goal or a constraint is not linear.
+        A constraint is not linear, or a goal neither that nor convex and quadratic.
     """
     goals = {goal.name: goal for goal in goals_of(model, how.get("objectives"), None, None)}
     levels, shares = _levels(order, list(goals)), _shares(tolerance, list(goals))

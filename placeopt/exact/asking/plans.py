@@ -107,6 +107,10 @@ def plans(
     found: list[Point] = []
 
     def answer(desk: Desk) -> str:
+        if curved := desk.curved:
+            raise UnsupportedError(
+                f"goal {curved[0]!r} is quadratic: plans of one vector are listed of linear goals"
+            )
         search = _Search(desk, numbers("values", wished, [goal.name for goal in desk.goals]))
         while len(found) < most:
             point = search.next()

@@ -14,6 +14,7 @@ from typing import Unpack
 import numpy as np
 import pyomo.environ as pyo
 from pyomo.common.modeling import unique_component_name
+from pyomo.core.expr.numvalue import as_numeric
 
 from placeopt.core.errors import UsageError
 from placeopt.core.front import Front, Objective
@@ -57,7 +58,7 @@ def reference_point(
     UsageError
         No goals, unknown names, numbers that are not legal; an unbounded goal.
     UnsupportedError
-        A goal or a constraint is not linear.
+        A constraint is not linear, or a goal neither that nor convex and quadratic.
     """
     check_request(model, how.get("solver"), how.get("options"))
     goals = goals_of(model, how.get("objectives"), None, None)
@@ -81,14 +82,22 @@ def reference_point(
     def more(_: Sequence[Goal]) -> list[Goal]:
         model.add_component(unique_component_name(model, "reference_point"), block)
         block.distance = pyo.Var()
+        block.above = pyo.Var(range(len(goals)))
         block.rows = pyo.ConstraintList()
-        for goal, wish, weight in zip(goals, signed.tolist(), own, strict=True):
-            block.rows.add(weight * (goal.minimised - wish) <= block.distance)
-        return [Goal(Objective("distance", ""), block.distance)]
+        curved = []
+        for k, (goal, wish, weight) in enumerate(zip(goals, signed.tolist(), own, strict=True)):
+            value = goal.minimised
+            if as_numeric(value).polynomial_degree() == 2:  # no row: a variable that lies above it
+                curved.append(Goal(Objective(f"above {goal.name}", ""), value - block.above[k]))
+                value = block.above[k]
+            block.rows.add(weight * (value - wish) <= block.distance)
+        return [Goal(Objective("distance", ""), block.distance), *curved]
 
     def answer(desk: Desk) -> str:
         desk.calls += sum(front.runs[0].solver_calls for front in ends)
-        desk.hidden = {block.distance.name}
+        desk.hidden = {v.name for v in block.component_data_objects(pyo.Var)}
+        zeros = -np.array(desk.compiled.constants) / desk.compiled.units
+        desk.free[desk.count + 1 :] = zeros[desk.count + 1 :]
         _answer(desk, signed, np.array(own))
         return "no solution is nearer, and none beats the point"
 

@@ -61,9 +61,10 @@ def supported(
     Raises
     ------
     UsageError
-        No goals, a tolerance that is not positive; an unbounded goal.
+        No goals, a tolerance that is not positive, or none for a quadratic goal; an unbounded
+        goal.
     UnsupportedError
-        A goal or a constraint is not linear.
+        A constraint is not linear, or a goal neither that nor convex and quadratic.
 
     Examples
     --------
@@ -80,6 +81,11 @@ def supported(
         if tolerance is None and desk.count == 2 and desk.precision.whole.all():
             _all_of_two(desk)
             return "every supported point is found and proven"
+        if tolerance is None and (curved := desk.curved):
+            raise UsageError(
+                f"goal {curved[0]!r} is quadratic, so that every point may be an extreme one; give "
+                "a tolerance, such as tolerance=0.01 of all ranges"
+            )
         enough = None if tolerance is None else _enough(tolerance, desk)
         _extreme(desk, enough)
         if enough is None:
