@@ -140,8 +140,8 @@ GENERIC = (
 #: What `auto` runs on a problem that does not say: the first of these that serves it.
 FALLBACKS = ("moead", "rollout", EXACT)
 #: Where such a problem has a model too, and an instance at most 2 to this many vectors, the exact
-#: method comes first, with a share of the budget: by the number of goals, fewer for more of them
-#: (benchmarks/auto/own_problems.md).
+#: method comes first, with a share of the budget: by the number of goals, fewer for more of them.
+#: Up to there it takes about as long as MOEA/D on sums over zeros and ones.
 SMALL_BITS, FEW_BITS, EXACT_SHARE = 24, 12, 0.5
 
 
