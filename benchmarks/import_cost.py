@@ -1,22 +1,18 @@
 """How long importing the command line takes, against importing typer and rich alone.
 
-python benchmarks/import_cost.py        # writes benchmarks/import_cost.md
+python benchmarks/import_cost.py
 """
 
 from __future__ import annotations
 
-import datetime
-import importlib.metadata
-import platform
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-import stamps
+from harness import Benchmark, table, verdict
 
-ROUNDS = 25
+ROUNDS, LIMIT = 25, 1.8
 #: What is timed; each in a fresh interpreter, in turn, so that a busy moment hits all alike.
 CODES = {
     "python alone": "pass",
@@ -24,7 +20,6 @@ CODES = {
     "import placeopt": "import placeopt",
     "import placeopt.cli": "import placeopt.cli",
 }
-LIMIT = 1.8
 
 
 def seconds(code: str) -> float:
@@ -35,38 +30,25 @@ def seconds(code: str) -> float:
 
 
 def main() -> None:
-    """Time, print and write the table."""
-    taken: dict[str, list[float]] = {name: [] for name in CODES}
-    for _ in range(ROUNDS):
-        for name, code in CODES.items():
-            taken[name].append(seconds(code))
+    """Time and write the page."""
+    run = Benchmark(__file__, __doc__, "typer", "rich")
+    rounds = [{name: seconds(code) for name, code in CODES.items()} for _ in range(ROUNDS)]
+    taken = {name: [one[name] for one in rounds] for name in CODES}
     least = {name: min(values) for name, values in taken.items()}
     bare, base = least["python alone"], least["import typer, rich"]
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("typer", "rich"))
-    lines = [
-        "# Import cost",
-        "",
-        f"{datetime.date.today()}, {platform.machine()}, Python {platform.python_version()}, "
-        f"{versions}; the least and the median of {ROUNDS} fresh interpreters.",
-        f"The aim: `placeopt.cli` in at most {LIMIT} times `typer, rich`.",
-        "",
-        "| what | least s | median s | ratio | ratio without the interpreter |",
-        "|---|---|---|---|---|",
-    ]
+    inner = {name: (value - bare) / (base - bare) for name, value in least.items()}
+    rows = []
     for name, values in taken.items():
-        inner = (least[name] - bare) / (base - bare)
-        lines.append(
-            f"| `{name}` | {least[name]:.3f} | {statistics.median(values):.3f} "
-            f"| {least[name] / base:.2f} | {inner:.2f} |"
-        )
-    met = (least["import placeopt.cli"] - bare) / (base - bare) <= LIMIT
-    lines += [
-        "",
-        f"The aim is {'met' if met else 'missed'}, counted without the interpreter's own start.",
-    ]
-    text = "\n".join(lines) + "\n"
-    stamps.write(Path(__file__).with_suffix(".md"), text, __file__, {})
-    print(text)
+        seconds_of = f"{least[name]:.3f}", f"{statistics.median(values):.3f}"
+        rows.append((f"`{name}`", *seconds_of, f"{least[name] / base:.2f}", f"{inner[name]:.2f}"))
+    run.write(
+        "Import cost",
+        f"The least and the median of {ROUNDS} fresh interpreters. The aim: `placeopt.cli` in at "
+        f"most {LIMIT} times `typer, rich`.",
+        table("what | least s | median s | ratio | ratio without the interpreter", rows),
+        f"The aim is {verdict(inner['import placeopt.cli'] <= LIMIT)}, counted without the "
+        "interpreter's own start.",
+    )
 
 
 if __name__ == "__main__":

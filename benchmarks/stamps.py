@@ -6,7 +6,7 @@ then a comment with
 * `script`: the file;
 * `settings`: what it was told;
 * `code`: a hash of the script, of the files under ``benchmarks/`` and ``papers/`` that it imports,
-  and of the settings. Comments and layout do not count, nor do this file and ``machine.py``;
+  and of the settings. Comments and layout do not count, nor do this file and what draws tables;
 * `text`: a hash of the page above the stamp.
 
 `edited` tells of a page that was edited by hand: a test fails. `old` tells of a page that is older
@@ -27,7 +27,7 @@ from typing import Any
 BENCHMARKS = Path(__file__).resolve().parent
 ROOT = BENCHMARKS.parent
 #: What draws tables and stamps, and measures nothing.
-_APART = {BENCHMARKS / "stamps.py", BENCHMARKS / "machine.py"}
+_APART = {BENCHMARKS / f"{name}.py" for name in ("stamps", "machine", "harness", "cpu_clock")}
 _STAMP = re.compile(r"\n<!-- stamp (\{.*\}) -->\n\Z")
 
 

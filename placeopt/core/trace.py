@@ -18,7 +18,7 @@ from placeopt.core.front import Front, Plan, Trace
 from placeopt.core.interim import Interim
 
 #: Growth of evaluations and reports from sample to sample: 50,000 evaluations make about 45
-#: samples. `benchmarks/traces` says what they cost; 1.15 cost half as much again.
+#: samples. `benchmarks/traces.py` says what they cost; 1.15 cost half as much again.
 _GROWTH = 1.25
 #: Samples of a trace; when there are more, every second one is dropped and the growth squared.
 MAX_SAMPLES = 100

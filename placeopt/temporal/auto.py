@@ -7,7 +7,7 @@ from placeopt.temporal.instance import Temporal
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
 #: Sizes from which MOEA/D starts from the search in parts (benchmarks/auto_stages.md), and from
-#: which that alone is better (benchmarks/scale/results.md).
+#: which that alone is better (benchmarks/scale.md).
 SOME_REQUESTS, MANY_REQUESTS = 20, 500
 #: Share of the budget of the search in parts before MOEA/D (benchmarks/auto_stages.md).
 PARTS_SHARE = 0.2

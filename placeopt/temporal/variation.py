@@ -3,7 +3,7 @@
 Operators on single genes tear the replicas of a request apart. These act on whole requests; the
 crossover mostly exchanges all requests that are served from one location.
 
-No table records how the odds below were chosen. ``benchmarks/temporal_search/heldout.md`` tests the
+No table records how the odds below were chosen. ``benchmarks/heldout.md`` tests the
 search that uses them on instances that nothing was tuned on.
 """
 

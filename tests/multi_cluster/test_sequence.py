@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from multi_cluster_plain import Plain
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
@@ -21,18 +18,6 @@ from placeopt.rollout import rollout
 
 SEMANTICS = ("fixed", "published")
 EACH = pytest.mark.parametrize("semantics", SEMANTICS)
-
-
-def reference() -> ModuleType:
-    path = Path(__file__).resolve().parents[2] / "benchmarks" / "multi_cluster" / "reference.py"
-    spec = importlib.util.spec_from_file_location("reference", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-Plain = reference().Plain
 
 
 def seeds(count: int, first: int = 0) -> np.ndarray:

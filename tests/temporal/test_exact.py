@@ -89,7 +89,7 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
 def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
     """The full front of the time-indexed model with enough copies.
 
-    benchmarks/temporal_exact has thirty of these.
+    benchmarks/temporal_exact.py has thirty of these.
     """
     problem = tiny(seed, requests=requests, replicas=4 - requests, horizon=4, offers=2)
     theirs = epsilon_constraint(Task(problem, problem.objectives, Budget(seconds=60), 1))

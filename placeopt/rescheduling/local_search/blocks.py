@@ -12,7 +12,7 @@ from placeopt.rescheduling.local_search.state import plan_archive, search_state,
 from placeopt.rescheduling.move_order import MAX_HOPS
 
 # The limits below keep a search of 200 services within a minute and one of 20 replicas within
-# milliseconds; benchmarks/rescheduling/results.md has the times and the quality.
+# milliseconds; benchmarks/rescheduling.md has the times and the quality.
 #: Services of which every block vector is tried, 3**5 of them at most.
 _MAX_ENUMERATED = 5
 #: Block vectors, and moves of a descent, between two looks at the clock.
