@@ -79,7 +79,8 @@ class Benchmark:
 
     def text(self, title: str, *blocks: str | Iterable[str]) -> str:
         """Return a page: title, command, machine, then blocks with empty lines between."""
-        told = " ".join(f"--{k.replace('_', '-')} {_shown(v)}" for k, v in self.settings.items())
+        options = {k: v for k, v in self.settings.items() if v is not False and v != ""}
+        told = " ".join(f"--{k.replace('_', '-')} {_shown(v)}".rstrip() for k, v in options.items())
         command = f"python {self.script.relative_to(ROOT)} {told}".rstrip()
         head = [f"# {title}", f"`{command}` wrote this page. {self.facts}"]
         parts = [*head, *(b if isinstance(b, str) else "\n".join(b) for b in blocks)]
@@ -108,7 +109,9 @@ def _parser(about: str | None, settings: Mapping[str, Any]) -> argparse.Argument
 
 
 def _shown(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, list | tuple):
+        return " ".join(map(_shown, value))
+    return "" if value is True else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def apart(script: str, function: str, *arguments: Any, **environment: str) -> Any:

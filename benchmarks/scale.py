@@ -137,7 +137,7 @@ def row(r: dict[str, Any]) -> list[object]:
     """Return the row of a comparison."""
     pair = ("moead", "sharded")
     return [
-        *(f"{r['requests']:,}", r["seed"], r["parts"]),
+        *(f"{r['requests']:,}", r.get("seed", 1), r["parts"]),
         *(f"{r[m]['hv']:.4f}" for m in ("greedy", *pair)),
         *(f"{r[m]['cheapest']:.0f}" for m in pair),
         *(f"{r[m]['s']:.0f}" for m in pair),
@@ -150,7 +150,7 @@ def targets(rows: list[dict[str, Any]], most: dict[str, Any]) -> list[tuple[str,
     """Return the rows of targets, from the cells that are there."""
     found = []
     for r in rows:
-        if r["requests"] < 2000 or r["seed"] != 1:
+        if r["requests"] < 2000 or r.get("seed", 1) != 1:
             continue
         name, volume = f"{r['requests']:,}", 0.862 if r["requests"] == 2000 else 0.865
         one, other = r["sharded"], r["moead"]
