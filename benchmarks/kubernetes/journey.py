@@ -75,6 +75,8 @@ LONG = (
     ),
     Step("CONTEXT=prod ./steps.sh", ("steps.sh",), "is this plan to be carried out?"),
 )
+#: Limit of the other schemes, which is never met: what they answer does not depend on the load.
+SECONDS = 3600
 COMMAND = [sys.executable, "-m", "placeopt"]
 ANSWERS = (
     "fleet",
@@ -143,8 +145,8 @@ def row(nodes: int, pods: int, seed: int) -> tuple[list[object], list[str], str]
         objects = json.loads((folder / "cluster.json").read_text())["items"]
         wrong = replay(with_bought(objects, steps), steps)
         written = sorted(file.name for file in (folder / "out").iterdir())
-    karpenter, _, _ = best(problem, "karpenter", 60)
-    others = [best(problem, "descheduler", 60, threshold=t)[0] for t in THRESHOLDS]
+    karpenter, _, _ = best(problem, "karpenter", SECONDS)
+    others = [best(problem, "descheduler", SECONDS, threshold=t)[0] for t in THRESHOLDS]
     descheduler = min((p for p in others if p is not None), key=lambda p: p.values[0])
     stay = answer["nodes"]
     first = next((one for one in answer["lifts"] if one["saves"]), None)
@@ -177,18 +179,8 @@ def journey(name: str, steps: tuple[Step, ...], written: int) -> list[object]:
     return [name, len(steps), len(read), written, f"{len(decisions)}: {' '.join(decisions)}"]
 
 
-def main() -> None:
-    """Walk through the fleets and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fleets", type=int, default=len(FLEETS))
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "journey.md")
-    arguments = parser.parse_args()
-    about, rows, lifts, written = facts("placeopt", "numba", "scipy"), [], [], list[str]()
-    for fleet in FLEETS[: arguments.fleets]:
-        found, written, lift = row(*fleet)
-        rows.append(found)
-        lifts.append(f"* {found[0]}: {lift}")
-        print(found, lift, flush=True)
+def page(about: str, rows: list[list[object]], lifts: list[str], written: list[str]) -> str:
+    """Return the text of the page."""
     commands = [f"{k}. `{step.command}`" for k, step in enumerate(SHORT, 1)]
     lines = [
         "# From a dump to a plan that is carried out",
@@ -215,8 +207,8 @@ def main() -> None:
         "",
         "## What each answers",
         "",
-        "The five fleets of [fleets.md](fleets.md), with machines to buy; all answer the same "
-        "cluster. `karpenter` and `descheduler` follow the published rules "
+        f"The {len(rows)} smallest fleets of [fleets.md](fleets.md), with machines to buy; all "
+        "answer the same cluster. `karpenter` and `descheduler` follow the published rules "
         "(`placeopt/rolling_update/consolidators.py`); of the descheduler the best of "
         f"{len(THRESHOLDS)} thresholds counts. What it costs now includes nodes that host nothing "
         "any more; all three delete these. Evictions stop a pod before its new copy runs. The "
@@ -230,8 +222,22 @@ def main() -> None:
         "",
         *lifts,
     ]
-    settings = {"fleets": arguments.fleets}
-    stamps.write(arguments.output, "\n".join(lines), __file__, settings)
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Walk through the fleets, the smallest first; write the page after each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fleets", type=int, default=len(FLEETS))
+    parser.add_argument("-o", "--output", type=Path, default=HERE / "journey.md")
+    arguments = parser.parse_args()
+    about, rows, lifts = facts("placeopt", "numba", "scipy"), [], []
+    for fleet in FLEETS[: arguments.fleets]:
+        found, written, lift = row(*fleet)
+        rows.append(found)
+        lifts.append(f"* {found[0]}: {lift}")
+        text = page(about, rows, lifts, written)
+        stamps.write(arguments.output, text, __file__, {"fleets": len(rows)})
 
 
 if __name__ == "__main__":

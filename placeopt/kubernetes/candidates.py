@@ -294,8 +294,8 @@ def _pool_machines(
             "give --prices with cpu_cores and memory_gib, such as CSV with "
             "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour",
         )
-    terms = list(spec["requirements"].items())
-    labels = view["spec"]["template"]["metadata"]["labels"].labels()
+    terms, own = _sorted_out(spec["requirements"].items(), notes, name)
+    labels = view["spec"]["template"]["metadata"]["labels"].labels() | own
     taints = taints_of(spec)
     limits = _limits(view["spec"]["limits"])
     found = []
@@ -373,6 +373,29 @@ def _shown(view: View) -> str:
     return str(view.value)[:60]
 
 
+_AWS = "karpenter.k8s.aws/instance-"
+#: Labels of machines that price files tell of.
+_TOLD = {_TYPE, _ZONE, _REGION, _LEASE, ARCH, *_IMPLIED} | {
+    f"{_AWS}{word}" for word in ("family", "size", "category", "generation", "cpu", "memory")
+}
+#: Domains of the labels of Kubernetes, Karpenter and providers.
+_DOMAINS = (
+    "kubernetes.io",
+    "k8s.io",
+    "karpenter.sh",
+    "karpenter.k8s.aws",
+    "eks.amazonaws.com",
+    "karpenter.azure.com",
+    "kubernetes.azure.com",
+    "karpenter.k8s.gcp",
+    "cloud.google.com",
+)
+
+
+#: Parts of labels about devices.
+_DEVICES = ("gpu", "accelerator", "nvme")
+
+
 def _zones_of(
     terms: list[View], known: Collection[str], notes: Notes, name: str
 ) -> Collection[str]:
@@ -410,30 +433,57 @@ def _offers(
                 )
 
 
+def _sorted_out(
+    terms: Iterable[View], notes: Notes, name: str
+) -> tuple[list[View], dict[str, str]]:
+    """Return the requirements that price files tell of, and the labels that others give to nodes.
+
+    A requirement on a label of one's own lets a NodePool make nodes with it, as pods ask for one of
+    its values. Of others of a provider those on devices are told, as no machine is known to have
+    them; the rest is taken as met.
+    """
+    told: list[View] = []
+    labels: dict[str, str] = {}
+    for term in terms:
+        key = term["key"].text()
+        values = [v.text() for v in term["values"].items()]
+        if key in _TOLD:
+            told.append(term)
+        elif any(f".{key.partition('/')[0]}".endswith(f".{d}") for d in _DOMAINS):
+            if any(device in key for device in _DEVICES):
+                told.append(term)
+                continue
+            text = "requirements of NodePools that price files do not tell of: taken as met"
+            notes.add("assumption", text, f"{name}: {key}"[:_MAX_SAID])
+        elif term["operator"].value == "In" and values:
+            labels[key] = values[0]
+            if len(values) > 1:
+                text = "labels of which NodePools give one of several values: the first"
+                notes.add("assumption", text, f"{name}: {key}={values[0]}"[:_MAX_SAID])
+    return told, labels
+
+
 def _described(kind: str, offer: Offer) -> dict[str, str]:
     """Return the labels by which NodePools of AWS choose, of a machine type such as m5.large."""
     family, _, size = kind.partition(".")
     generation = next((c for c in family if c.isdigit()), "")
-    prefix = "karpenter.k8s.aws/instance-"
     return {
-        f"{prefix}family": family,
-        f"{prefix}size": size,
-        f"{prefix}category": family[:1],
-        f"{prefix}generation": generation,
-        f"{prefix}cpu": str(int(offer["cpu_cores"])),
-        f"{prefix}memory": str(int(offer["memory_gib"] * 1024)),
+        f"{_AWS}family": family,
+        f"{_AWS}size": size,
+        f"{_AWS}category": family[:1],
+        f"{_AWS}generation": generation,
+        f"{_AWS}cpu": str(int(offer["cpu_cores"])),
+        f"{_AWS}memory": str(int(offer["memory_gib"] * 1024)),
     }
 
 
 def _meets(term: View, labels: Mapping[str, str]) -> bool:
-    """Return whether labels meet a requirement; raise where it is about what is not known."""
+    """Return whether labels meet a requirement; raise where its operator is not known."""
     key, operator = term["key"].text(), term["operator"].text()
     values = [v.text() for v in term["values"].items()]
+    own = labels.get(key, "")
     if key not in labels:
-        raise term["key"].fault(
-            f"the requirement {key[:60]!a} is not read", f"legal: {', '.join(sorted(labels))}"
-        )
-    own = labels[key]
+        return operator in ("NotIn", "DoesNotExist")
     if operator in ("In", "NotIn"):
         return (own in values) == (operator == "In") if own else True
     if operator in ("Gt", "Lt") and len(values) == 1 and values[0].isdigit() and own.isdigit():

@@ -295,12 +295,30 @@ def test_bad_lines_are_named(line: str, message: str, tmp_path: Path) -> None:
     assert "line 2" in str(caught.value)
 
 
-def test_a_requirement_that_is_not_known_is_named(tmp_path: Path) -> None:
-    (tmp_path / "pool.yaml").write_text(POOL.replace("instance-family", "instance-gpu-name"))
+@pytest.mark.parametrize(
+    ("key", "values", "machines", "said"),
+    [
+        ("karpenter.k8s.aws/instance-hypervisor", "[nitro]", 4, "taken as met"),
+        ("karpenter.azure.com/sku-family", "[D]", 4, "taken as met"),
+        ("karpenter.k8s.aws/instance-gpu-name", "[t4]", 0, "buy nothing"),
+        ("karpenter.k8s.aws/instance-local-nvme", "['100']", 0, "buy nothing"),
+        ("example.com/tier", "[web]", 4, ""),
+        ("tier", "[web, batch]", 4, "one of several values"),
+    ],
+)
+def test_requirements_that_price_files_do_not_tell_of(
+    key: str, values: str, machines: int, said: str, tmp_path: Path
+) -> None:
+    """Those of a provider are named, unless no machine is known to meet them; others are labels."""
+    term = f"- {{key: {key}, operator: In, values: {values}}}\n        - {{key: karp"
+    (tmp_path / "pool.yaml").write_text(POOL.replace("- {key: karp", term, 1))
     (tmp_path / "prices.csv").write_text(PRICES)
-    book = read_prices([tmp_path / "prices.csv"], Notes())
-    with pytest.raises(DocumentError, match="instance-gpu-name' is not read"):
-        read_candidates(tmp_path / "pool.yaml", book, "r1", Notes())
+    book, notes = read_prices([tmp_path / "prices.csv"], Notes()), Notes()
+    found = read_candidates(tmp_path / "pool.yaml", book, "r1", notes)
+    assert len(found) == machines
+    assert said in " ".join(text for text, _ in notes.of("assumption"))
+    if key.endswith("tier"):
+        assert {n.meta.labels[key] for n in found} == {"web"}
 
 
 def test_only_rolling_updates_buy(tmp_path: Path) -> None:
