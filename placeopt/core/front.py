@@ -483,10 +483,7 @@ class Front:
         shrink it.
         """
         rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
-        nadir, signs = np.array(self.worst(rows)), self._signs
-        beyond = nadir + signs * (factor - 1) * np.abs(nadir - self.ideal)
-        usual = np.where(nadir > 0, nadir * factor, 1.0)
-        return np.where((signs > 0) & (nadir >= 0), usual, beyond)
+        return _beyond(np.array(self.worst(rows)), self.ideal, self._signs, factor)
 
     def worst(self, rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
         """Return the worst value of each objective; rows without values say nothing."""
@@ -521,6 +518,105 @@ class Front:
             )
         signs = self._signs
         return hypervolume(vectors * signs, (np.array(reference) * signs).tolist(), plain)
+
+    @public
+    def contributions(self, reference: Sequence[float] | None = None) -> np.ndarray:
+        """Return by how much each point raises the hypervolume, shape (points,).
+
+        Parameters
+        ----------
+        reference : sequence of float, optional
+            As of `hypervolume`.
+        """
+        if not self.points:
+            return np.zeros(0)
+        return indicators.contributions(self.values * self._signs, self._minimised(reference))
+
+    def _minimised(self, reference: Sequence[float] | None) -> np.ndarray:
+        """Return a reference point as one of minimised values."""
+        given = self.reference() if reference is None else np.array(reference, dtype=float)
+        if given.shape != (len(self.objectives),) or not np.isfinite(given).all():
+            raise UsageError(
+                f"the reference point is {shown(reference)}; give a finite number for each of "
+                f"{len(self.objectives)} objectives"
+            )
+        return given * self._signs
+
+    @public
+    def attainment(
+        self, others: Iterable[Front], percentiles: Sequence[float] = (25.0, 50.0, 75.0)
+    ) -> np.ndarray:
+        """Return the vectors that shares of several runs attain: this front and others.
+
+        Parameters
+        ----------
+        others : iterable of Front
+            Of the same objectives, such as runs with other seeds.
+        percentiles : sequence of float
+            Shares in per cent; none for all that there are.
+
+        Returns
+        -------
+        ndarray, shape (vectors, objectives + 1)
+            The last column is the share: so many per cent of the runs have a point at least as good
+            as the vector (V. Grunert da Fonseca, C. M. Fonseca, A. O. Hall, EMO 2001).
+
+        Raises
+        ------
+        UsageError
+            A front without points, other objectives, shares beyond 0 to 100.
+        UnsupportedError
+            One objective, or more than three.
+        """
+        shares = np.array(percentiles, dtype=float)
+        if shares.ndim != 1 or not ((shares >= 0) & (shares <= 100)).all():
+            raise UsageError(f"percentiles is {shown(percentiles)}; give numbers from 0 to 100")
+        found = indicators.attainment(self._runs(others), shares.tolist())
+        return found * np.append(self._signs, 1.0) + 0.0
+
+    @public
+    def vorobev(
+        self, others: Iterable[Front], reference: Sequence[float] | None = None
+    ) -> indicators.Vorobev:
+        """Return the Vorob'ev expectation and deviation of several runs: this front and others.
+
+        Parameters
+        ----------
+        others : iterable of Front
+            As of `attainment`.
+        reference : sequence of float, optional
+            As of `hypervolume`; by default `reference()` of all fronts together.
+
+        Returns
+        -------
+        Vorobev
+            ``expectation``, ``threshold``, ``deviation`` and ``volume``.
+
+        Raises
+        ------
+        UsageError, UnsupportedError
+            As of `attainment`.
+        """
+        others = tuple(others)
+        runs = self._runs(others)
+        if reference is None:
+            every, signs = np.concatenate(runs), self._signs
+            worst, best = every.max(axis=0) * signs, every.min(axis=0) * signs
+            reference = _beyond(worst, best, signs, 1.1).tolist()
+        found = indicators.vorobev(runs, self._minimised(reference))
+        return replace(found, expectation=found.expectation * self._signs + 0.0)
+
+    def _runs(self, others: Iterable[Front]) -> list[np.ndarray]:
+        """Return the values of this front and others, minimised."""
+        fronts = (self, *others)
+        for number, front in enumerate(fronts):
+            if not isinstance(front, Front):
+                raise UsageError(f"{shown(front)} is no front; give a list of fronts")
+            if names_of(front.objectives) != names_of(self.objectives):
+                raise UsageError("these fronts have different objectives; give runs of the same")
+            if not front.points:
+                raise UsageError(f"front {number} of the runs has no points; leave it out")
+        return [front.values * self._signs for front in fronts]
 
     @public
     def igd_plus(self, best: Front) -> float:
@@ -841,6 +937,13 @@ class Front:
             reasons=tuple(document.reasons),
             box=tuple(document.box or ()),
         )
+
+
+def _beyond(nadir: np.ndarray, ideal: np.ndarray, signs: np.ndarray, factor: float) -> np.ndarray:
+    """Return a reference point that is a little worse than the nadir."""
+    beyond = nadir + signs * (factor - 1) * np.abs(nadir - ideal)
+    usual = np.where(nadir > 0, nadir * factor, 1.0)
+    return np.where((signs > 0) & (nadir >= 0), usual, beyond)
 
 
 def _require_instance(problem: Any) -> None:
