@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
+    from placeopt import ask as ask
+    from placeopt import environments as environments
     from placeopt import models as models
-    from placeopt import rl as rl
     from placeopt.api import evaluate, load, solve
     from placeopt.core.budget import Budget
     from placeopt.core.errors import PlaceoptError
@@ -49,7 +50,7 @@ _MODULE_OF = {
 }
 
 #: Packages that are attributes of this one without an import.
-_PACKAGES = ("ask", "models", "rl")
+_PACKAGES = ("ask", "environments", "models")
 
 __all__ = [
     "Budget",

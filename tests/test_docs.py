@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import re
 import shutil
@@ -142,6 +143,25 @@ def test_every_public_name_is_in_the_reference(name: str) -> None:
     named = re.findall(r"^\.\. auto\w+:: ([\w.]+)$", part, re.MULTILINE)
     public = importlib.import_module(f"placeopt{name}").__all__
     assert sorted(one.removeprefix(f"placeopt{name}.") for one in named) == sorted(public)
+
+
+def test_signatures_of_the_reference_have_types() -> None:
+    """The page shows them; each function and method declares what it takes and returns."""
+    assert 'autodoc_typehints = "signature"' in (ROOT / "docs" / "conf.py").read_text()
+    checked = 0
+    for name in ("", ".ask", ".environments", ".kubernetes"):
+        module = importlib.import_module(f"placeopt{name}")
+        for one in (getattr(module, word) for word in module.__all__):
+            parts = vars(one).values() if inspect.isclass(one) else [one]
+            for function in filter(inspect.isfunction, parts):
+                if function.__name__.startswith("_") or function.__module__.startswith("pydantic"):
+                    continue
+                signature, checked = inspect.signature(function), checked + 1
+                assert signature.return_annotation is not signature.empty, function.__qualname__
+                for parameter in signature.parameters.values():
+                    typed = parameter.annotation is not signature.empty
+                    assert typed or parameter.name in ("self", "cls"), function.__qualname__
+    assert checked > 50
 
 
 def test_every_method_has_its_source_and_its_measurement() -> None:

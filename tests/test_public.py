@@ -58,7 +58,7 @@ def loaded_by(code: str) -> set[str]:
 def test_public_names() -> None:
     """The public names are these; the rest may move."""
     assert sorted(placeopt.__all__) == PUBLIC
-    assert dir(placeopt) == sorted([*PUBLIC, "ask", "models", "rl"])
+    assert dir(placeopt) == sorted([*PUBLIC, "ask", "environments", "models"])
     for name in dir(placeopt):
         assert getattr(placeopt, name) is not None
 
