@@ -77,6 +77,8 @@ class UpdateArrays:
     clusters : list of str
     cluster : int array (N,)
     drain : bool array (N,)
+    candidate : bool array (N,)
+        Not there yet: to be bought.
     shut : bool array (N,)
         Takes no new copy: to be drained, or closed.
     room : int array (N, R)
@@ -135,6 +137,7 @@ class UpdateArrays:
         self.stuck = self.fixed | self.pinned
         self.mandatory = self.movable & ((self.new != self.old).any(axis=1) | strict)
         self.drain = np.array([n.drain for n in nodes] + [True] * waits)
+        self.candidate = np.array([n.candidate for n in nodes] + [False] * waits)
         self.shut = self.drain | np.array([n.closed for n in nodes] + [False] * waits)
         self._set_prices([n.price for n in nodes] + [0.0] * waits)
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))

@@ -47,11 +47,12 @@ class Reach(NamedTuple):
 def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Moves:
     """Return the moves of microservices `who` (P,) to their nodes in `target` (M,).
 
-    Hops are made by nodes that may all be used beside those of the target.
+    Hops are made by nodes that may all be used beside those of the target. No node is bought for a
+    hop alone: `node_cost` would not count it.
     """
-    usable = ~a.shut
+    used = np.bincount(target[target >= 0], minlength=len(a.shut)) > 0
+    usable = ~a.shut & (~a.candidate | used)
     if a.limits.any:
-        used = np.bincount(target[target >= 0], minlength=len(usable)) > 0
         usable &= a.limits.opened(used, np.flatnonzero(a.limits.bought)) | ~a.limits.bought
     moves: kernels.Moves = kernels.grouped(
         who,

@@ -178,14 +178,14 @@ def test_nodes_on_the_way_are_bought() -> None:
     assert instance(document).evaluate({"steps": steps}).feasible
 
 
-@pytest.mark.parametrize("most", [0, 1])
-def test_hops_keep_sums(most: int) -> None:
-    """Two that change places hop by the third node, unless none of it may be bought."""
+@pytest.mark.parametrize(("most", "bought"), [(0, -1), (1, -1), (1, 2)])
+def test_hops_keep_sums(most: int, bought: int) -> None:
+    """Two change places by the third node, unless a limit forbids it or it had to be bought."""
     sizes = {"cluster": "c", "cpu_millicores": 4, "memory_mib": 9, "price": 1.0}
     asked = {"cpu_millicores": 3, "memory_mib": 1}
     document = {
         **drawn(0),
-        "nodes": [{"name": f"n{k}", **sizes, "candidate": k == 2} for k in range(3)],
+        "nodes": [{"name": f"n{k}", **sizes, "candidate": k == bought} for k in range(3)],
         "applications": [
             {
                 "name": "a",
@@ -195,7 +195,7 @@ def test_hops_keep_sums(most: int) -> None:
         "limits": [{"name": "pool", "amounts": {"n2": 1}, "most": most}],
     }
     found = reach(instance(document), np.array([1, 0]))
-    assert (found.hops, found.stops) == ((1, 0) if most else (0, 1))
+    assert (found.hops, found.stops) == ((1, 0) if most and bought < 0 else (0, 1))
     assert found.complete
 
 
