@@ -11,7 +11,11 @@ KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_up
 	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py \
 	tests/edge_cloud/test_columns.py tests/edge_cloud/test_homes.py tests/edge_cloud/test_diving.py
 
-.PHONY: demo test suite lint bounds rl docs papers pages wheel first-hour clean
+# The core, and every problem's instance, encoder, decisions and model: what most changes can break.
+QUICK_TESTS := tests/test_architecture.py tests/test_public.py tests/test_instances.py tests/test_infeasible.py tests/core \
+	tests/*/test_instance.py tests/*/test_encoder.py tests/*/test_sequence.py tests/*/test_model.py
+
+.PHONY: demo test test-quick suite lint bounds rl docs papers pages wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -20,6 +24,10 @@ demo: $(STAMP)
 # Style and types are checked beside the tests: mypy has one core busy for most of a minute.
 test: $(STAMP)
 	$(MAKE) -j2 lint suite
+
+# Under two minutes on two quiet cores, once kernels are compiled.
+test-quick: $(STAMP)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(QUICK_TESTS)
 
 # Bytecode is kept, whatever the environment says: hundreds of tests start processes of their own.
 suite: $(STAMP)
