@@ -128,10 +128,19 @@ class _Reader:
         if "replicas" in self.options.survive:
             with tolerated():
                 self._needs()
+        self._keep_domains()
         self.found.rules = list(
             {json.dumps(r, sort_keys=True): r for r in self.found.rules}.values()
         )
         return self.found
+
+    def _keep_domains(self) -> None:
+        """Let no node be deleted on the way where some spread wants a number of domains."""
+        if any(rule.get("min_domains", 1) > 1 for rule in self.found.rules):
+            for rule in self.found.rules:
+                if rule.pop("shrinks", False):
+                    text = "spreads over hostnames: with minDomains of some pod, empty nodes count"
+                    note("assumption", text, rule["group"])
 
     def _note_silent(self) -> None:
         """Name the workloads of several replicas that nothing keeps from sharing one node.
@@ -225,6 +234,8 @@ class _Reader:
                 rule["min_domains"] = term["minDomains"].whole(1)
             if (where := self._among(unit, term, soft)) is not None:
                 rule["among"] = where
+            if not soft and term["topologyKey"].text() == HOSTNAME:
+                rule["shrinks"] = True  # steps delete the nodes that they empty
             toward = self._toward(unit, [term], mine, "spread")
             self._add(mine, who, toward, term, rule)
 

@@ -111,6 +111,8 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
         if reasons := course.make(record):
             who = f"{_space(record)}/{record.new_pod}"
             found.append(Refusal(record.number, who, str(record.to), tuple(reasons)))
+        if record.deletes_node:
+            course.referee.gone.add(str(record.source))
     return found
 
 

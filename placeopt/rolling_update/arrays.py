@@ -210,6 +210,7 @@ class UpdateArrays:
                 home=self.home,
                 num_nodes=len(number),
                 removed=self.removed,
+                priced=self.price > 0,
             )
 
         self.rules, wishes = made(False), made(True)

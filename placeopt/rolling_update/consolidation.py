@@ -66,6 +66,7 @@ def packing_instance(problem: RollingUpdate) -> tuple[kernels.PackingInstance, n
         allowed=a.rules.allowed,
         rules=a.packed_rules,
         base_counts=_counts_of_stuck(a, a.packed_rules),
+        leaves=_leaving(a),
         paid=a.hosting(a.stuck) | ((a.price == 0) & ~a.limits.bought),
         home=a.home[mine],
         old=a.old[mine],
@@ -104,6 +105,12 @@ def _counts_of_stuck(a: UpdateArrays, packed: np.ndarray) -> np.ndarray:
     """Return the counts of rules for what cannot move, shape (first[-1],)."""
     count: np.ndarray = rules.counted(packed, np.where(a.stuck, a.home, -1))
     return count
+
+
+def _leaving(a: UpdateArrays) -> np.ndarray:
+    """Return which nodes are no domain of some rule any more once they are emptied, bool (N,)."""
+    fixed, nodes = a.hosting(a.stuck), range(len(a.price))
+    return np.array([not fixed[n] and rules.may_go(a.packed_rules, n) for n in nodes], dtype=bool)
 
 
 def _grouped(labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -423,8 +430,7 @@ class Consolidation:
         return bool(kernels.repair(self.instance, state, rounds, _HOTTEST, _COLDEST))
 
     def _set_open(self, state: kernels.PackingState, n: int, is_open: bool) -> None:
-        state.open[n] = is_open
-        kernels.list_open(self.instance, state)
+        kernels.set_open(self.instance, state, n, is_open)
 
     def _price(self, state: kernels.PackingState) -> int:
         return int(self.problem.arrays.price[(state.head >= 0) | self.forced].sum())

@@ -130,6 +130,9 @@ class UpdateRule(Record):
     most `max_skew` more of those that count than the domain with fewest. The domains are those of
     the nodes `among`; the fewest are 0 where there are less than `min_domains`.
 
+    A spread that `shrinks` counts per node: a node with a price that hosts something at the start
+    is no domain any more once it hosts nothing and never will, as if it were deleted then.
+
     A domain is a node, a cluster, or what nodes with the same entry `per` in their domains are. A
     rule holds when a copy starts, beside all that runs then, and at the end. What is not started
     may go on breaking it, unless it is to be mended. A soft rule may be broken: it is counted.
@@ -151,6 +154,8 @@ class UpdateRule(Record):
     """Number of domains below which the fewest copies count as 0."""
     among: Name | None = None
     """Node set over whose nodes a spread counts. Absent or null: all nodes."""
+    shrinks: bool = Field(False, strict=True)
+    """Whether nodes that are emptied for good are no domains any more, of a spread per node."""
     soft: bool = Field(False, strict=True)
     """Whether it may be broken: that is counted, not forbidden."""
     mend: bool = Field(False, strict=True)
@@ -166,6 +171,12 @@ class UpdateRule(Record):
         _require_known("group", self.group, groups, f"{path}.group")
         _require_known("group", self.toward, groups, f"{path}.toward")
         _require_known("node set", self.among, node_sets, f"{path}.among")
+        if self.shrinks and (self.kind, self.per, self.min_domains) != ("spread", "node", 1):
+            raise DocumentError(
+                f"shrinks of a rule {self.kind!r} per {self.per!r}, min_domains {self.min_domains}",
+                path=f"{path}.shrinks",
+                remedy="legal: of a spread per node, without min_domains",
+            )
         if self.max_copies > 1 and self.toward not in (None, self.group):
             raise DocumentError(
                 f"max_copies {self.max_copies} between two groups",

@@ -24,8 +24,11 @@ from placeopt.rolling_update.loads import excess, fits, share
 from placeopt.rolling_update.rules import (
     counters_of,
     is_ruled,
+    leave,
+    may_go,
     may_start,
     num_counters,
+    shrinks,
     tally,
 )
 
@@ -55,6 +58,8 @@ class Moves(NamedTuple):
     pinned: np.ndarray  # (P,) may not hop
     first: np.ndarray  # (N + 1,) where each node begins in members
     members: np.ndarray  # (P,) moves sorted by target
+    leaves: np.ndarray  # (N,) is no domain of some rule any more once it is emptied for good
+    settled: np.ndarray  # (N,) how many copies stay on a node
 
 
 class OrderState(NamedTuple):
@@ -65,6 +70,7 @@ class OrderState(NamedTuple):
     where: np.ndarray  # (P,) node of the running copy, -1 stopped
     size: np.ndarray  # (P, R) of the running copy
     todo: np.ndarray  # (P,)
+    claims: np.ndarray  # (N,) copies that run on a node, and moves to it that are still to be made
     waiting: np.ndarray  # (N, R) sizes still to arrive, and growth by restarts in place
     dirty: np.ndarray  # (N,) whether a node is in the queue
     queue: np.ndarray  # (N,) nodes whose moves have to be checked
@@ -74,8 +80,13 @@ class OrderState(NamedTuple):
 
 
 @allocating_kernel
-def grouped(number, free, rules, waiting, capacity, usable, home, old, new, target, pinned):
-    """Return the `Moves` of arrays with the shapes given there."""
+def grouped(number, free, rules, waiting, capacity, usable, home, old, new, target, pinned, hosts):
+    """Return the `Moves` of arrays with the shapes given there; on each node run `hosts`."""
+    leaves, settled = np.zeros(len(capacity), np.bool_), hosts.copy()
+    for n in range(len(capacity)):
+        leaves[n] = may_go(rules, n)
+    for n in home:
+        settled[n] -= 1
     first, members = np.zeros(len(capacity) + 1, np.int64), np.empty(len(target), np.int64)
     for n in target:
         first[n + 1] += 1
@@ -99,6 +110,8 @@ def grouped(number, free, rules, waiting, capacity, usable, home, old, new, targ
         pinned,
         first,
         members,
+        leaves,
+        settled,
     )
 
 
@@ -112,6 +125,7 @@ def _begin(moves, load, count, seed):
         where=moves.home.copy(),
         size=moves.old.copy(),
         todo=np.ones(total, np.bool_),
+        claims=moves.settled.copy(),
         waiting=np.zeros(moves.capacity.shape, np.int64),
         dirty=np.ones(nodes, np.bool_),
         queue=np.arange(nodes),
@@ -122,6 +136,8 @@ def _begin(moves, load, count, seed):
     state.tally[QUEUED] = nodes
     for p in range(total):
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
+        state.claims[moves.home[p]] += 1
+        state.claims[moves.target[p]] += 1
     return state
 
 
@@ -149,6 +165,12 @@ def _make(moves, state, p, n):
         tally(moves.rules, state.counts, moves.number[p], n, 1)
     state.where[p] = n
     state.todo[p] = n != moves.target[p]
+    if n >= 0:
+        state.claims[n] += 1 if state.todo[p] else 0  # else it was claimed
+    if before >= 0:
+        state.claims[before] -= 1
+        if state.claims[before] == 0 and moves.leaves[before]:
+            leave(moves.rules, state.counts, before, 1)
     if state.todo[p]:
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
     state.steps[state.tally[STEPS], 0], state.steps[state.tally[STEPS], 1] = p, n
@@ -173,6 +195,9 @@ def _undo(moves, state, down_to):
         if not moves.free[p]:
             tally(moves.rules, state.counts, moves.number[p], n, -1)
             tally(moves.rules, state.counts, moves.number[p], home, 1)
+        if state.claims[home] == 0 and moves.leaves[home]:
+            leave(moves.rules, state.counts, home, -1)
+        state.claims[home] += 1
         state.where[p], state.todo[p] = home, True
         _wait(state.waiting, moves.new, state.size, state.where, p, n, np.int64(1))
 
@@ -384,7 +409,8 @@ def _hop(moves, state, part, enables):
                 continue
             compared += 1
             for n in range(len(capacity)):
-                if moves.usable[n] and n != here and fits(capacity, load, new, p, n):
+                gone = moves.leaves[n] and state.claims[n] == 0
+                if moves.usable[n] and n != here and not gone and fits(capacity, load, new, p, n):
                     score = float(level)
                     for r in range(capacity.shape[1]):
                         short = waiting[n, r] + load[n, r] + new[p, r] - capacity[n, r]
@@ -460,6 +486,25 @@ def _force(moves, state, part, max_hops, max_stops, noise):
     return True
 
 
+@kernel
+def _join_leaving(moves, state, parent, known):
+    """Join the nodes that moves empty with those of rules that shrink by them; changes `parent`.
+
+    `known` has a node of each counter, -1 for none.
+    """
+    one: int = -1
+    for c in range(len(known)):
+        if known[c] >= 0 and shrinks(moves.rules, c):
+            if one >= 0:
+                join(parent, one, known[c])
+            one = known[c]
+    if one >= 0:
+        for n in range(len(parent)):
+            empties = moves.settled[n] == 0 and moves.first[n] == moves.first[n + 1]
+            if empties and moves.leaves[n]:
+                join(parent, one, n)
+
+
 @allocating_kernel
 def _parts(moves, state):
     """Return the pending moves, part by part, and where the part of each root node begins and ends.
@@ -476,6 +521,7 @@ def _parts(moves, state):
                 if known[c] >= 0:
                     join(parent, known[c], n)
                 known[c] = n
+    _join_leaving(moves, state, parent, known)
     count, members = np.zeros(len(parent) + 1, np.int64), np.empty(len(todo), np.int64)
     for p in todo:
         count[root(parent, moves.target[p]) + 1] += 1
@@ -551,7 +597,9 @@ def count_all(targets, every, mandatory, load, count):
     count : int array
         Loads, and counts of the rules, before the first move.
     """
-    counts = np.zeros((len(targets), 3))
+    counts, hosts = np.zeros((len(targets), 3)), np.zeros(len(every.capacity), np.int64)
+    for n in every.home:
+        hosts[n] += 1
     for k in range(len(targets)):
         p = np.flatnonzero(mandatory | (targets[k] != every.home))
         moves = grouped(
@@ -566,6 +614,7 @@ def count_all(targets, every, mandatory, load, count):
             every.new[p],
             targets[k][p],
             every.pinned[p],
+            hosts,
         )
         state, _, _ = order(moves, load, count, 0, 2**62, 2**62, 0.0, 0)
         counts[k, 0], counts[k, 1] = len(p) + state.tally[HOPS], state.tally[STOPS]

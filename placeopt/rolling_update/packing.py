@@ -26,6 +26,7 @@ from placeopt.rolling_update.loads import (
 )
 from placeopt.rolling_update.rules import (
     holds,
+    leave,
     may_move,
     may_swap,
     meets_itself,
@@ -55,6 +56,7 @@ class PackingInstance(NamedTuple):
     allowed: np.ndarray  # (node sets, N) whether a node is in a set
     rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
     base_counts: np.ndarray  # counts of the rules for what cannot move
+    leaves: np.ndarray  # (N,) is no domain of some rule any more once it is closed
     paid: np.ndarray  # (N,) costs nothing more when it hosts something
     home: np.ndarray  # (Q,) node now
     old: np.ndarray  # (Q, resources) size of the running copy
@@ -224,8 +226,19 @@ def start(instance, node, is_open, seed):
         _link(instance, state, i, node[i])
     for n in range(nodes):
         _list_overloaded(instance, state, n)
+        if instance.leaves[n] and not is_open[n]:
+            leave(instance.rules, state.counts, n, 1)
     list_open(instance, state)
     return state
+
+
+@kernel
+def set_open(instance, state, n, is_open):
+    """Open or close node n; changes `state`."""
+    if instance.leaves[n] and state.open[n] != is_open:
+        leave(instance.rules, state.counts, n, -1 if is_open else 1)
+    state.open[n] = is_open
+    list_open(instance, state)
 
 
 @kernel

@@ -66,6 +66,7 @@ def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Mo
         a.ordered.new[who],
         target[who],
         a.pinned[who] | a.removed[who],
+        np.bincount(a.home, minlength=len(a.price)),
     )
     return moves
 

@@ -6,6 +6,7 @@ Equation numbers are those of the re-orchestration paper (`placeopt.rolling_upda
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -105,6 +106,8 @@ class UpdateReferee:
         started = [False] * len(where)
         copies = self.rules.running(where)
         ready = {id(one): one.num_before for one in self.arrays.sets}
+        leaving = self._emptied_by(steps)
+        self.rules.gone = set()
         for position, (m, step) in enumerate(steps):
             n = -1 if step == self.arrays.waiting else step
             self._check_step(position, m, n, where[m], broken)
@@ -119,9 +122,12 @@ class UpdateReferee:
                 old = load[where[m]]
                 load[where[m]] = [x - y for x, y in zip(old, size[m], strict=True)]
                 self.rules.end(copies, m, where[m])
+                if leaving[where[m]] == position:
+                    self.rules.gone.add(self.arrays.node_names[where[m]])
             where[m] = n
             if n >= 0:
                 size[m], started[m] = self.new[m], True
+        self.rules.gone = set()
         for n, amounts in enumerate(load):  # equation (3)
             self._check_load(n, amounts, amounts, "at the end", broken)
         self._check_end(where, started, broken)
@@ -134,6 +140,19 @@ class UpdateReferee:
         cost = sum(self.price[n] for n in set(where) if n >= 0) / self.arrays.price_scale
         values = (cost, float(starts), float(stops), *self.survival.values(where))
         return Evaluation(values, tuple(broken))
+
+    def _emptied_by(self, steps: Sequence[tuple[int, int]]) -> dict[int, int]:
+        """Return node -> the step after which it hosts nothing for good, -1 where it is kept."""
+        where, count = list(self.home), Counter(self.home)
+        last: dict[int, int] = {}
+        for position, (m, step) in enumerate(steps):
+            n = -1 if step == self.arrays.waiting else step
+            count[where[m]] -= 1
+            count[n] += 1
+            last[where[m]] = position
+            where[m] = n
+        kept = (n for n in last if count[n] or self.price[n] == 0)
+        return last | dict.fromkeys(kept, -1)
 
     def _check_step(self, position: int, m: int, n: int, now: int, broken: list[Violation]) -> None:
         """Add to `broken` what forbids a step wherever there is room; `now` is the node of m."""

@@ -65,6 +65,7 @@ def add_end(model: pyo.ConcreteModel) -> None:
                 lambda c, k: model.end_count[c, k],
                 model.end_alone[check.counter],
                 slack,
+                lambda c, k: _is_unused(model, c, k),
             )
 
 
@@ -96,6 +97,7 @@ def add_arrivals(model: pyo.ConcreteModel) -> None:
             sum(_before(k, c, d, t) for d in _range(a, c)) <= _most(a) * (1 - k.alone[c, t])
         ),
     )
+    _add_leaving(model)
     for check in _checks(a):
         if check.m in model.nodes_of:
             for t in model.SLOTS:
@@ -120,7 +122,55 @@ def _add_arrival(model: pyo.ConcreteModel, check: _Check, t: int) -> None:
             lambda c, k: _before(model, c, k, t),
             model.alone[check.counter, t],
             0,
+            lambda c, k: _is_left(model, c, k, t),
         )
+
+
+def _shrinking(a: UpdateArrays) -> list[int]:
+    """Return the nodes that are no domains of some counter once they are emptied for good."""
+    counters = np.flatnonzero(a.rules.shrinks)
+    found = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.hosted & ~a.hosting(a.fixed)
+    nodes: list[int] = np.flatnonzero(found).tolist()
+    return nodes
+
+
+def _node_of(a: UpdateArrays, c: int, d: int) -> int:
+    """Return the node that domain d of a counter that shrinks is; -1 where it never leaves."""
+    n = int(np.flatnonzero(a.rules.domain[c] == d)[0])
+    return n if a.rules.shrinks[c] and n in _shrinking(a) else -1
+
+
+def _is_unused(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return whether a domain of a counter is none any more at the end."""
+    n = _node_of(model.problem.arrays, c, d)
+    return 1 - model.used[n] if n >= 0 else 0
+
+
+def _is_left(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return whether a domain of a counter is none any more before slot t."""
+    n = _node_of(model.problem.arrays, c, d)
+    return model.left[n, t] if n >= 0 else 0
+
+
+def _add_leaving(model: pyo.ConcreteModel) -> None:
+    """Add ``left``: whether a node hosts nothing before slot t, and never does again."""
+    a = model.problem.arrays
+    model.LEAVING = pyo.Set(initialize=_shrinking(a), doc="no domains once they are emptied")
+    model.left = pyo.Var(
+        model.LEAVING, model.SLOTS, domain=pyo.Binary, doc="emptied for good before slot t"
+    )
+    model.leaving = pyo.ConstraintList(doc="what runs there before slot t, or arrives later")
+    for n in model.LEAVING:
+        for m in np.flatnonzero(a.home == n).tolist():
+            for t in model.SLOTS:
+                gone = sum(
+                    model.move[m, to, s] for to in model.nodes_of[m] if to != n for s in range(1, t)
+                )
+                model.leaving.add(model.left[n, t] <= gone)
+        for m in model.arrivals[n]:
+            for t in model.SLOTS:
+                there = sum(model.move[m, n, s] for s in model.SLOTS)
+                model.leaving.add(model.left[n, t] + there <= 1)
 
 
 def _add_check(
@@ -133,6 +183,7 @@ def _add_check(
     count: Callable[[int, int], Any],
     alone: Any,
     slack: Any,
+    left: Callable[[int, int], Any],
 ) -> None:
     """Add one check in domain d; -1 is none.
 
@@ -148,6 +199,8 @@ def _add_check(
         Whether it is the only one.
     slack
         Whether it does not count.
+    left
+        (counter, domain) -> whether it is no domain any more.
     """
     a = model.problem.arrays
     big = _most(a) + check.bound
@@ -164,7 +217,10 @@ def _add_check(
         for k in _range(a, check.counter):
             if k != d:
                 fewest = count(check.counter, k)
-                rows.add(others - fewest <= check.bound + big * (1 - here) + big * slack)
+                gone = left(check.counter, k)
+                rows.add(
+                    others - fewest <= check.bound + big * (1 - here) + big * slack + big * gone
+                )
 
 
 def assign(model: pyo.ConcreteModel) -> None:
@@ -181,9 +237,29 @@ def assign(model: pyo.ConcreteModel) -> None:
     for t in model.SLOTS:
         for c, d in model.DOMAINS:
             model.count[c, d, t].set_value(round(pyo.value(_count_after(model, c, d, t))))
+    for (n, t), variable in model.left.items():
+        variable.set_value(_left_by(model, n, t))
     for (c, t), variable in model.alone.items():
         before = sum(pyo.value(_before(model, c, d, t)) for d in _range(a, c))
         variable.set_value(int(before == 0))
+
+
+def _left_by(model: pyo.ConcreteModel, n: int, t: int) -> int:
+    """Return whether the moves of a solution leave node n empty for good before slot t."""
+    a = model.problem.arrays
+    there = any(
+        round(pyo.value(model.move[m, n, s])) for m in model.arrivals[n] for s in model.SLOTS
+    )
+    gone = (
+        any(
+            round(pyo.value(model.move[m, to, s]))
+            for to in model.nodes_of[m]
+            if to != n
+            for s in range(1, t)
+        )
+        for m in np.flatnonzero(a.home == n).tolist()
+    )
+    return int(not there and all(gone))
 
 
 def _domains(a: UpdateArrays) -> list[tuple[int, int]]:

@@ -52,6 +52,8 @@ class RuleReferee:
         self.places = {per: [_place(node, per) for node in nodes] for per in self.levels}
         self.views = sorted({rule.among for rule in rules if rule.kind == "spread" and rule.among})
         self.domains = {id(rule): self._domains(rule) for rule in rules if rule.kind == "spread"}
+        #: Names of the nodes that were emptied for good: no domains of spreads that shrink.
+        self.gone: set[str] = set()
         home = arrays.home.tolist()
         running = self.running(home) if rules else Copies()
         self.from_the_start = {
@@ -122,7 +124,8 @@ class RuleReferee:
         """
         if not self.obeyed and not any(self.allowed):
             return []
-        copies, found = self.running(where), []
+        copies, found, before = self.running(where), [], self.gone
+        self.gone = self.emptied(where)
         for m, n in enumerate(where):
             for rule, side, text in self._broken_by(copies, m, n):
                 forgiven = started is not None and not started[m]
@@ -130,7 +133,14 @@ class RuleReferee:
                     found.append(f"{self._at(m, n)} {text}")
             if started is not None and started[m] and n >= 0 and not self._is_allowed(m, n):
                 found.append(f"{self._label(m)} may not be on node {self._node(n)}")
+        self.gone = before
         return found
+
+    def emptied(self, where: Sequence[int]) -> set[str]:
+        """Return the nodes with a price that host something at the start, not in a deployment."""
+        a = self.arrays
+        left = set(a.home.tolist()) - set(where)
+        return {a.node_names[n] for n in left if a.price[n] > 0}
 
     def _is_allowed(self, m: int, n: int) -> bool:
         name = self.allowed[m]
@@ -176,6 +186,8 @@ class RuleReferee:
         if domain is None or not in_set:
             return f"is in no {rule.per} over which group {rule.group!r} is spread"
         here, domains = copies[toward, rule.per, domain, rule.among], self.domains[id(rule)]
+        if rule.shrinks:
+            domains = domains - self.gone
         if here <= rule.max_skew:
             return ""
         fewest = min(copies[toward, rule.per, d, rule.among] for d in domains)

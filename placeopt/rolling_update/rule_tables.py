@@ -42,6 +42,8 @@ class RuleTables(NamedTuple):
     forgiven: np.ndarray  # (K,) whether it does not count for what rests
     need_first: np.ndarray  # (C + 1,) where each counter begins in needs
     needs: np.ndarray  # (., 2) counter of those that need its copies beside them, whether its own
+    shrinks: np.ndarray  # (C,) whether nodes that are emptied for good are no domains
+    hosted: np.ndarray  # (N,) whether a node has a price and hosts something at the start
 
     @property
     def any(self) -> bool:
@@ -77,7 +79,7 @@ class _Counters:
     ):
         self.domains, self.members, self.sets = domains, members, sets
         self.residents = residents
-        self.keys: dict[tuple[str, str, str | None, bool], int] = {}
+        self.keys: dict[tuple[str, str, str | None, bool, bool], int] = {}
         self.rows: list[np.ndarray] = []
 
     def number(self, group: str, rule: UpdateRule) -> int:
@@ -88,7 +90,7 @@ class _Counters:
             domain = np.where(self.sets[among], domain, -1)
         legal = domain[domain >= 0]
         floor = rule.kind == "spread" and len(np.unique(legal)) < rule.min_domains
-        key = (group, rule.per, among, floor)
+        key = (group, rule.per, among, floor, rule.shrinks)
         if key not in self.keys:
             self.keys[key] = len(self.rows)
             numbered = np.full(len(domain), -1)
@@ -136,6 +138,7 @@ def tables(
     home: np.ndarray,
     num_nodes: int,
     removed: np.ndarray | None = None,
+    priced: np.ndarray | None = None,
 ) -> RuleTables:
     """Return rules as tables.
 
@@ -156,6 +159,8 @@ def tables(
     num_nodes : int
     removed : bool array (M,), optional
         Counted while they run; none of them starts, so that no rule binds them. None by default.
+    priced : bool array (N,), optional
+        Nodes that are deleted when they are emptied. None by default.
     """
     starts = np.ones(len(home), dtype=bool) if removed is None else ~removed
     members: dict[str, list[int]] = {group: [] for group in residents}
@@ -195,6 +200,7 @@ def tables(
         node_set=np.array([-1 if a is None else number[a] for a in allowed], dtype=np.int64),
         **_counter_tables(counters, skew, needs, num_nodes, len(home)),
         **_check_tables(parts, len(home)),
+        hosted=(np.bincount(home, minlength=num_nodes) > 0) & (False if priced is None else priced),
     )
     return found._replace(forgiven=_broken(found, home) & ~found.forgiven)
 
@@ -233,7 +239,7 @@ def _counter_tables(
     keys, size = list(counters.keys), len(counters.rows)
     domain = np.array(counters.rows, dtype=np.int64).reshape(-1, num_nodes)
     sizes = [int(row.max(initial=-1)) + 2 for row in domain]
-    who = [counters.members[group] for group, _, _, _ in keys]
+    who = [counters.members[group] for group, *_ in keys]
     base = [
         _base(counters.residents.get(group), row, length)
         for (group, *_), row, length in zip(keys, domain, sizes, strict=True)
@@ -245,6 +251,7 @@ def _counter_tables(
         "first": np.concatenate(([0], np.cumsum(sizes, dtype=np.int64))),
         "base": np.concatenate([np.empty(0, dtype=np.int64), *base]),
         "floor": np.array([key[3] for key in keys], dtype=bool),
+        "shrinks": np.array([key[4] for key in keys], dtype=bool),
         "skew": np.array([skew.get(c, ANY_SKEW) for c in range(size)], dtype=np.int64),
         "add_first": add_first,
         "add": add,

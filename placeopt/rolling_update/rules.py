@@ -26,9 +26,13 @@ from placeopt.rolling_update.rule_tables import ANY_SKEW, APART, TOGETHER
     _FORGIVEN,
     _NEED_FIRST,
     _NEEDS,
+    _SHRINKS,
+    _HOSTED,
     _NODES,
     _COUNTS,
-) = range(16)
+) = range(18)
+#: What is added to the count of a node that is no domain any more: it is not the one with fewest.
+_GONE = 2**30
 
 
 @kernel
@@ -91,6 +95,32 @@ def tally(rules, count, m, n, sign):
 
 
 @kernel
+def may_go(rules, n):
+    """Return whether node n hosts something at the start, and is no domain once it is emptied."""
+    found = False
+    if _get(rules, _HOSTED, n) > 0:
+        for c in range(num_counters(rules)):
+            found = found or (shrinks(rules, c) and _domain(rules, c, n) >= 0)
+    return found
+
+
+@kernel
+def shrinks(rules, c):
+    """Return whether nodes that are emptied for good are no domains of counter c."""
+    return _get(rules, _SHRINKS, c) > 0
+
+
+@kernel
+def leave(rules, count, n, sign):
+    """Take node n out of the domains that shrink (sign 1), or put it back (-1); changes `count`."""
+    for c in range(num_counters(rules)):
+        if shrinks(rules, c):
+            d = _domain(rules, c, n)
+            if d >= 0:
+                count[_get(rules, _FIRST, c) + d] += sign * _GONE
+
+
+@kernel
 def _fewest(rules, count, c):
     """Return the least count of a domain of counter c."""
     if _get(rules, _FLOOR, c) > 0:
@@ -149,7 +179,8 @@ def _gap(rules, count, c):
     """Return the most copies that a domain of counter c has more than another."""
     most = 0
     for at in range(_get(rules, _FIRST, c), _get(rules, _FIRST, c + 1) - 1):
-        most = max(most, count[at])
+        if count[at] < _GONE:
+            most = max(most, count[at])
     return most - _fewest(rules, count, c)
 
 
@@ -259,6 +290,18 @@ def num_broken_by(rules, count, m, n):
 
 
 @allocating_kernel
+def _leave_empty(rules, count, node):
+    """Take nodes that a deployment, (M,), empties out of the domains that shrink."""
+    used = np.zeros(rules[_NODES], np.bool_)
+    for m in range(len(node)):
+        if node[m] >= 0:
+            used[node[m]] = True
+    for n in range(len(used)):
+        if not used[n] and may_go(rules, n):
+            leave(rules, count, n, 1)
+
+
+@allocating_kernel
 def num_broken(rules, nodes, rests):
     """Return how many checks each of some deployments breaks, shape (K,).
 
@@ -274,6 +317,7 @@ def num_broken(rules, nodes, rests):
     broken = np.zeros(len(nodes), np.int64)
     for k in range(len(nodes)):
         count = counted(rules, nodes[k])
+        _leave_empty(rules, count, nodes[k])
         for m in range(nodes.shape[1]):
             n, rest = nodes[k, m], rests[k, m]
             if not rest and not is_allowed(rules, m, n):

@@ -277,7 +277,10 @@ def main(arguments: list[str]) -> None:
             rest[2].removeprefix("--replicas=")
         )
     elif verb == "delete":
-        del cluster.pods[rest[1]]
+        if rest[0] == "node":
+            del cluster.state["nodes"][rest[1]]
+        else:
+            del cluster.pods[rest[1]]
     elif verb == "cordon":
         cluster.state["nodes"][rest[0]]["cordoned"] = True
     elif verb == "uncordon":

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from held_clusters import APART, node, pod
+from scheduler_filters import replay
 from typer.testing import CliRunner
 
 from placeopt.cli import app
@@ -149,3 +150,47 @@ def test_bad_use_is_one_message(tmp_path: Path) -> None:
     for arguments in (["shop", "--format", "xml"], ["shop", "-o", str(file)], [str(file)]):
         done = RUNNER.invoke(app, ["consolidate", *arguments])
         assert isinstance(done.exception, PlaceoptError), arguments
+
+
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+]
+
+
+@pytest.mark.parametrize(("count", "enough"), [(2, 1), (4, 2), (6, 3)])
+def test_a_spread_over_hostnames_does_not_count_nodes_that_are_deleted(
+    tmp_path: Path, count: int, enough: int
+) -> None:
+    """Each node that is emptied is deleted before the next step; a scheduler takes every copy."""
+    items = [node(f"n{k}") for k in range(count)]
+    items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(count)]
+    out = tmp_path / "out"
+    found = answered(tmp_path, items, "-o", str(out))
+    assert found["nodes_after"] == enough
+    steps = json.loads((out / "steps.json").read_text())
+    assert [s["from"] for s in steps["steps"] if s["deletes_node"]] == found["gone"]
+    assert any("deletes" in text for text in steps["warnings"])
+    assert replay(items, steps) == []
+    kept = {**steps, "steps": [s | {"deletes_node": False} for s in steps["steps"]]}
+    assert replay(items, kept)
+    script = (out / "steps.sh").read_text()
+    assert all(f"\ndiscard {name}\n" in script for name in found["gone"])
+    spread = dict(SPREAD[0], minDomains=2)
+    for thing in items:
+        if thing["kind"] == "Pod":
+            thing["spec"]["topologySpreadConstraints"] = [spread]
+    held = answered(tmp_path, items)
+    assert held["nodes_after"] == count
+    assert "spread over hostnames" in why(held, "n0") + why(held, "n1")
+
+
+def test_a_control_plane_is_never_deleted(tmp_path: Path) -> None:
+    items = [node(f"n{k}", labels={"node-role.kubernetes.io/master": ""}) for k in range(4)]
+    items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(4)]
+    found = answered(tmp_path, items, "-o", str(tmp_path / "out"))
+    assert (found["gone"], found["moves"]) == ([], 0)

@@ -467,6 +467,7 @@ class Replay:
         self.rolling = _rolling_out(objects)
         self.stopped: dict[Key, Json] = {}
         self.moved: set[Key] = set()
+        self.deleted = Counter[tuple[str, str]]()
         self._run()
 
     def _run(self) -> None:
@@ -481,6 +482,7 @@ class Replay:
             node = pod["spec"]["nodeName"]
             self._say("at the end", key, node, self.state.refusals(pod, node))
             self.state.start(pod, node)
+        before.subtract(self.deleted)
         for node in set(self.state.nodes) - crowded:
             self._say("at the end", ("", ""), node, self.state.overfull(node))
         after = Counter(map(workload, self.state.pods.values()))
@@ -518,6 +520,17 @@ class Replay:
         left = [p for p in self._on(step["from"]) if not is_ending(p)] if step["from"] else []
         if step["empties_node"] and any(must_stay(p) == "" for p in left):
             self.refused.append(f"{here}: {step['from']} is not empty")
+        if step.get("deletes_node"):
+            self._delete(here, step["from"])
+
+    def _delete(self, here: str, node: str) -> None:
+        """Delete a node with what comes with it; nothing else may be left there."""
+        for pod in self._on(node):
+            owners = {o["kind"] for o in pod["metadata"].get("ownerReferences", [])}
+            if not (is_ending(pod) or owners & {"DaemonSet", "Node"}):
+                self.refused.append(f"{here}: {node} is deleted under {key_of(pod)}")
+            self.deleted[workload(self.state.end(key_of(pod)))] += 1
+        del self.state.nodes[node]
 
     def _rolls_out(self, pod: Json) -> str:
         space, owner = workload(pod)

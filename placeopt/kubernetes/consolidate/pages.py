@@ -12,16 +12,12 @@ from placeopt.kubernetes.consolidate.answer import (
     ReasonRecord,
 )
 from placeopt.kubernetes.consolidate.situation import NODES
+from placeopt.kubernetes.consolidate.situation import in_words as money
 from placeopt.plot import markup
 from placeopt.plot.markup import number
 
 #: Lifts and reasons that a terminal shows, and nodes that one line names.
 _LIFTS, _REASONS, _NAMED = 10, 20, 8
-
-
-def money(amount: float, unit: str) -> str:
-    """Return an amount with its unit."""
-    return _count(amount, "node") if unit == NODES else f"{_amount(amount)} {unit}"
 
 
 def _amount(amount: float) -> str:

@@ -65,7 +65,8 @@ class NodeWhy:
 
 def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
     """Return each node that stays, with its reasons; the dearest first."""
-    pinned, ruled, room = _pinned(base, lifts), _ruled(lifts), _Room(base)
+    known, room = (_pinned(base, lifts), _ruled(lifts)), _Room(base)
+    half = _half(base, lifts)
     pods = Counter(base.problem.arrays.node_names[n] for n in base.final[base.final >= 0].tolist())
     found = []
     for name in base.staying:
@@ -75,7 +76,8 @@ def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
         elif base.due(name) == 0:
             reasons = [Reason("paid for already: nothing is saved without it")]
         else:
-            reasons = pinned.get(name, []) or ruled.get(name, []) or [room.reason(name)]
+            reasons = next((why[name] for why in known if name in why), [])
+            reasons = reasons or room.lacking(name) or half.get(name, []) or [room.unproven]
         kind, zone = node.instance_type or "", node.zone or node.region or ""
         found.append(NodeWhy(name, kind, zone, base.prices[name], pods[name], tuple(reasons)))
     return sorted(found, key=lambda why: (-why.cost, why.name))
@@ -108,6 +110,25 @@ def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     return found
 
 
+def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
+    """Return the reasons of nodes with pods of a rule that, once lifted, frees other nodes."""
+    at = {
+        pod: base.problem.arrays.node_names[n]
+        for pod, n in zip(base.owners, base.final.tolist(), strict=True)
+        if n >= 0
+    }
+    found: dict[str, list[Reason]] = {}
+    for one in lifts:
+        if one.frees:
+            count = Counter(at[pod] for pod in one.lift.pods if pod in at)
+            text = f"required: {one.lift.cause}; without it other nodes are enough"
+            for name, pods in count.items():
+                found.setdefault(name, []).append(
+                    Reason(text, one.lift.subject, pods, one.lift.key)
+                )
+    return found
+
+
 class _Room:
     """The room that is left on the nodes that stay."""
 
@@ -123,15 +144,15 @@ class _Room:
         self.open = used & ~a.shut
         self.free = np.where(self.open[:, None], np.maximum(0, a.capacity - load), 0)
 
-    def reason(self, name: str) -> Reason:
-        """Return why what runs on a node does not fit on the others that stay."""
+    def lacking(self, name: str) -> list[Reason]:
+        """Return why what runs on a node does not fit on the others that stay; empty if it may."""
         a = self.base.problem.arrays
         n = a.node_names.index(name)
         mine, others = np.flatnonzero(self.base.final == n), np.arange(len(a.price)) != n
         need, free = a.new[mine].sum(axis=0), self.free[others].sum(axis=0)
         for r in np.flatnonzero(need > free).tolist():
             asks, left = (_amount(a.resources[r], x[r]) for x in (need, free))
-            return Reason(f"no room: its pods ask for {asks}; the others have {left} free")
+            return [Reason(f"no room: its pods ask for {asks}; the others have {left} free")]
         for m in mine[np.argsort(-a.new[mine, 0], kind="stable")].tolist():
             fits = (a.new[m] <= self.free).all(axis=1) & self.open & others
             places = fits & a.may_host(m)
@@ -140,15 +161,16 @@ class _Room:
                 some = "that it may run on " if fits.any() else ""
                 asks = ", ".join(_amount(a.resources[r], a.new[m, r]) for r in range(2))
                 text = f"no room in one piece: no other node {some}has {asks} free"
-                return Reason(text, pod, 1)
-        return Reason(self._unproven())
+                return [Reason(text, pod, 1)]
+        return []
 
-    def _unproven(self) -> str:
-        left = self.base.at_most
-        if left <= 0:
-            return "no cheaper set of nodes has room for all pods: that is proven"
-        saved = f"{number(round(left, 2))} {self.base.unit}"
-        return f"no plan without it was found; better plans save at most {saved} in all"
+    @property
+    def unproven(self) -> Reason:
+        """What is left to say: that it is proven, or what better plans save at most."""
+        if self.base.at_most <= 0:
+            return Reason("no cheaper set of nodes has room for all pods: that is proven")
+        saved = self.base.in_words(self.base.at_most)
+        return Reason(f"no plan without it was found; better plans save at most {saved} in all")
 
 
 def _amount(resource: str, amount: float) -> str:

@@ -16,6 +16,7 @@ from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.sites import is_control_plane
 from placeopt.kubernetes.staying import keeps_its_node
+from placeopt.plot.markup import number
 from placeopt.rolling_update.cheapest import WORK, cheapest_plan
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
 
 #: The unit of costs where no price is known.
 NODES = "nodes"
+
+
+def in_words(amount: float, unit: str) -> str:
+    """Return a cost with its unit, what is large without cents."""
+    if unit == NODES:
+        return f"{number(amount)} node{'' if amount == 1 else 's'}"
+    return f"{number(round(amount) if amount >= 100 else round(amount, 2))} {unit}"
 
 
 @dataclass(frozen=True)
@@ -146,6 +154,10 @@ class Situation:
     def is_priced(self) -> bool:
         """Whether costs are in USD; else they are numbers of nodes."""
         return has_prices(self.imported.cluster, self.imported.source.options)
+
+    def in_words(self, amount: float) -> str:
+        """Return a cost with its unit."""
+        return in_words(amount, self.unit)
 
     @property
     def unit(self) -> str:

@@ -177,9 +177,21 @@ recreate() { # namespace statefulset pod old-node node requests
 @recreate@
 }
 
+discard() { # node: it is empty; spreads over hostnames count it until it is deleted
+  if [[ -n "${DRY_RUN:-}" ]]; then
+    echo "delete node $1"
+  elif ! grep -qsx "deleted $1" "$DONE"; then
+    kubectl delete node "$1" --ignore-not-found
+    echo "deleted $1" >>"$DONE"
+    forget "^cordoned $1\$"
+  fi
+}
+
 cordon() { # node: it will be empty, so nothing new is to come
   if [[ -n "${DRY_RUN:-}" ]]; then
     echo "cordon $1"
+  elif grep -qsx "deleted $1" "$DONE"; then
+    return
   elif [[ "$(kubectl get node "$1" -o jsonpath='{.spec.unschedulable}')" != true ]]; then
     echo "cordoned $1" >>"$DONE" # what undo lets be scheduled to again
     kubectl cordon "$1"

@@ -193,7 +193,7 @@ _RECREATE = (
     'until [[ -n "$(state {ns} {new})" ]]; do sleep "$POLL"; done',
     _READY,
 )
-_CORDON = "kubectl cordon {node}"
+_CORDON, _DELETE = "kubectl cordon {node}", "kubectl delete node {node} --ignore-not-found"
 _MIXED_SIZES = "its pods have sizes that one template cannot say; the template is left as it was"
 
 
@@ -263,7 +263,8 @@ def lines(step: PlanStep) -> list[str]:
     }
     quoted = {key: shlex.quote(text or "") for key, text in fields.items()}
     found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
-    return found + [line.format(**quoted) for line in _LINES[_kind(step)]]
+    found += [line.format(**quoted) for line in _LINES[_kind(step)]]
+    return found + [_DELETE.format(node=shlex.quote(step.source or ""))] * step.deletes
 
 
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
@@ -458,7 +459,8 @@ def _call(step: PlanStep, bought: Container[str]) -> str:
     )
     before = f"cordon {shlex.quote(step.source or '')}\n" if step.cordon else ""
     warning = f"# WARNING {_comment(step.warning)}\n" if step.warning else ""
-    return f"{warning}{before}step {call}"
+    after = f"\ndiscard {shlex.quote(step.source or '')}" if step.deletes else ""
+    return f"{warning}{before}step {call}{after}"
 
 
 def _comment(text: str) -> str:

@@ -86,6 +86,8 @@ class PlanStep:
         Whether this step leaves the source empty for good.
     cordon : bool
         Whether nothing is to arrive at the source any more, from here on.
+    deletes : bool
+        Whether the empty source has to be deleted then: rules count it until it is.
     at : StepTarget or None
         None without an origin.
     """
@@ -97,6 +99,7 @@ class PlanStep:
     target: str | None
     empties: bool = False
     cordon: bool = False
+    deletes: bool = False
     at: StepTarget | None = None
 
     @property
@@ -129,7 +132,7 @@ class PlanStep:
             else f"from {self.source}" + (f" to {self.target}" if self.target else "")
         )
         return f"{self.action} {name} {ends}" + (
-            f"; {self.source} is empty then" if self.empties else ""
+            f"; {self.source} is empty then" * self.empties + ", and deleted" * self.deletes
         )
 
 
@@ -173,6 +176,8 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
     moves = [(m, -1 if n == arrays.waiting else n) for m, n in problem.steps(plan)]
     last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
     where = [-1 if n == arrays.waiting else n for n in arrays.home.tolist()]
+    shrinks = any(rule.shrinks for rule in problem.rules)
+    kept = {n.name for n in problem.nodes if n.price == 0}
     journeys = []
     for copy, node in moves:
         journeys.append((where[copy], node))
@@ -198,6 +203,7 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
                 target=after,
                 empties=empties,
                 cordon=cordon,
+                deletes=empties and shrinks and before not in kept,
                 at=pods.find(
                     pods.copy, k + 1, name, application, action, after, _resized(problem, copy)
                 ),
@@ -485,6 +491,12 @@ def _absent(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
     found = [*broken_by(made, origin), *_absent(made, origin)]
+    if deleted := [str(s.source) for s in made if s.deletes]:
+        shown = ", ".join(deleted[:20]) + (", ..." if len(deleted) > 20 else "")
+        found.append(
+            f"the plan deletes {len(deleted)} nodes from the cluster as soon as they are empty "
+            f"({shown}): spreads over hostnames count an empty node until it is deleted"
+        )
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
     stateful = [s.number for s in made if s.interrupts]
     for numbers, what in (

@@ -54,6 +54,8 @@ class StepRecord(Record):
     """Whether fewer copies run for a while than should."""
     empties_node: bool = False
     """Whether nothing is left on the node, so that it is cordoned."""
+    deletes_node: bool = False
+    """Whether the empty node is deleted before the next step: a spread counts it until it is."""
     warning: str | None = None
     """What to know before this step. Absent or null: nothing."""
     workload: _StepWorkload | None = None
@@ -166,6 +168,7 @@ def _record(step: PlanStep) -> Document:
         "to": step.target,
         "disruption": step.action == "stop" or step.interrupts,
         "empties_node": step.empties,
+        "deletes_node": step.deletes,
         "warning": step.warning,
     }
     if at is not None:
