@@ -423,7 +423,7 @@ class CompiledModel:
         if (missed <= self.precision.of(np.array(self.values(x)))).all():
             return False
         used = np.flatnonzero(low > low.max() * _SHARE_OF_LOWEST).tolist()
-        self._add_rows([tangent(self.squares[k], x[self.squares[k].side]) for k in used])
+        self._add_rows([tangent(self.squares[k], self.squares[k].length(x)) for k in used])
         return True
 
 

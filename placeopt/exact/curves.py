@@ -90,12 +90,19 @@ def quadratic(expression: Any) -> Quadratic | None:
     return Quadratic(list(found.values()), c, constant, weights, sides, shifts)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Square:
-    """Columns of a side, and of its square."""
+    """Columns of a side, which is ``coefficients @ x[columns] + shift``, and of its square."""
 
     side: int
     square: int
+    columns: np.ndarray
+    coefficients: np.ndarray
+    shift: float
+
+    def length(self, x: np.ndarray) -> float:
+        """Return the side that the model's variables give."""
+        return float(self.coefficients @ x[self.columns]) + self.shift
 
 
 def add_squares(
@@ -109,14 +116,15 @@ def add_squares(
         Of the goal's variables.
     """
     for weight, side, shift in zip(goal.weights, goal.sides, goal.shifts, strict=True):
-        terms = {columns[k]: float(side[k]) for k in np.flatnonzero(side).tolist()}
+        used = np.flatnonzero(side)
+        terms = {columns[k]: float(side[k]) for k in used.tolist()}
         low, high = (end + float(shift) for end in growth.range_of(terms))
         is_limited = math.isfinite(low) and math.isfinite(high)
         largest = 2 * max(low**2, high**2) + 1 if is_limited else math.inf
         s = growth.column(-math.inf, math.inf, whole=False)
         t = growth.column(0.0, largest, whole=False)
         growth.row({**terms, s: -1.0}, -float(shift), -float(shift))
-        square = Square(s, t)
+        square = Square(s, t, np.array(list(terms)), side[used], float(shift))
         ends = [low + share * (high - low) for share in _SHARES] if is_limited else _ENDLESS
         for at in ends:
             growth.row(*tangent(square, at))
@@ -130,14 +138,15 @@ def tangent(square: Square, at: float) -> tuple[dict[int, float], float]:
 
 def too_low(squares: Sequence[Square], x: np.ndarray) -> np.ndarray:
     """Return by how much each square of a solution is less than it ought to be."""
-    return np.array([max(0.0, x[one.side] ** 2 - x[one.square]) for one in squares])
+    return np.array([max(0.0, one.length(x) ** 2 - x[one.square]) for one in squares])
 
 
 def lifted(squares: Sequence[Square], x: np.ndarray) -> np.ndarray:
-    """Return a solution with its squares as they ought to be."""
+    """Return a solution with its sides and squares as they ought to be."""
     if not squares:
         return x
     x = x.copy()
     for one in squares:
+        x[one.side] = one.length(x)
         x[one.square] = x[one.side] ** 2
     return x
