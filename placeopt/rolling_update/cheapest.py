@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import reach
 from placeopt.rolling_update.repack import last_resorts
 
-#: Takes a plan, keeps it if it is better; says whether it is legal.
-Offer = Callable[[Plan], bool]
 #: Microservices that all descents together place; descents at most.
 WORK, _MOST = 30_000, 24
 #: Descents after which a plan that costs no more than the bound is good enough; one may be cheaper
@@ -51,36 +49,19 @@ def cheapest_plan(
         A plan that the referee accepts, if there is one that stops nothing or stops are allowed.
         Else the plan that the referee likes best.
     """
-    descents = max(1, min(_MOST, work // len(problem.arrays.home)))
-    best: tuple[tuple[float, ...], Plan] | None = None
-
-    def offer(plan: Plan) -> bool:
-        nonlocal best
-        rank = _rank(problem, plan, stops)
-        if best is None or rank < best[0]:
-            best = rank, plan
-        return rank[0] == 0
-
-    offer({"steps": []})
+    search = _Search(problem, stops, seed)
+    search.offer({"steps": []})
     if not problem.infeasibility():
-        lowest = lower_bound(problem) / problem.arrays.price_scale
-        for k, targets in enumerate(_descents(problem, starts, descents, seed)):
-            _offer_cheapest(problem, targets, offer, stops, seed)
-            if k + 1 >= _ENOUGH and best is not None and best[0][:2] <= (0, lowest):
+        lowest = lower_bound(problem)
+        count = max(1, min(_MOST, work // len(problem.arrays.home)))
+        for k, targets in enumerate(_descents(problem, starts, count, seed)):
+            search.offer_cheapest(targets)
+            if k + 1 >= _ENOUGH and search.is_legal and search.price <= lowest:
                 break
-    assert best is not None
-    if best[0][0]:
+    if not search.is_legal:
         for plan in last_resorts(problem):
-            offer(plan)
-    return best[1]
-
-
-def _rank(problem: RollingUpdate, plan: Plan, stops: bool) -> tuple[float, ...]:
-    """Return what is smaller for the better of two plans; 0 comes first where it is legal."""
-    verdict = problem.evaluate(plan)
-    cost, starts, stopped = verdict.values[:3]
-    broken = len(verdict.violations) + (0 if stops else stopped)
-    return float(broken), cost, stopped, starts
+            search.offer(plan)
+    return search.plan
 
 
 def _descents(
@@ -94,34 +75,60 @@ def _descents(
         yield list(search.targets(Budget()))
 
 
-def _offer_cheapest(
-    problem: RollingUpdate,
-    targets: Sequence[TargetDeployment],
-    offer: Offer,
-    stops: bool,
-    seed: int,
-) -> None:
-    """Offer the plan to the cheapest deployment that can be reached.
+class _Search:
+    """The best plan so far: one that the referee accepts, cheap, with few stops and starts."""
 
-    Back from the cheapest one in steps that double, then between what is reached and what is not.
-    """
-    low, high, step = -1, len(targets), 1
-    k = high - 1
-    while k >= 0:
-        if _offer_plan(problem, targets[k], offer, stops, seed):
-            low = k
-            break
-        high, k, step = k, k - step, 2 * step
-    while 0 <= low < high - 1:
-        k = (low + high) // 2
-        low, high = (k, high) if _offer_plan(problem, targets[k], offer, stops, seed) else (low, k)
+    def __init__(self, problem: RollingUpdate, stops: bool, seed: int):
+        self.problem, self.stops, self.seed = problem, stops, seed
+        self.plan: Plan = {}
+        self.rank: tuple[float, ...] = (np.inf,)
 
+    @property
+    def is_legal(self) -> bool:
+        """Whether the referee accepts the plan, and it stops nothing unless it may."""
+        return self.rank[0] == 0
 
-def _offer_plan(
-    problem: RollingUpdate, target: TargetDeployment, offer: Offer, stops: bool, seed: int
-) -> bool:
-    """Offer the plan that reaches a deployment; return whether it is legal."""
-    tries = max(1, min(8, 1000 // len(target.node)))
-    limit = None if stops else 0
-    found = reach(problem, target.node, max_stops=limit, tries=tries, seed=seed)
-    return bool(offer(problem.plan(found.steps))) and found.complete
+    @property
+    def price(self) -> int:
+        """The cost of the plan, in units of ``1 / price_scale``."""
+        return round(self.rank[1] * self.problem.arrays.price_scale)
+
+    def offer(self, plan: Plan) -> bool:
+        """Take a plan if it is better; return whether it is legal."""
+        verdict = self.problem.evaluate(plan)
+        cost, starts, stopped = verdict.values[:3]
+        broken = len(verdict.violations) + (0 if self.stops else stopped)
+        rank = (float(broken), cost, stopped, starts)
+        if rank < self.rank:
+            self.rank, self.plan = rank, plan
+        return broken == 0
+
+    def offer_cheapest(self, targets: Sequence[TargetDeployment]) -> None:
+        """Offer the plan to the cheapest deployment that can be reached, where it is better.
+
+        Back from the cheapest one in steps that double, then between what is reached and what not.
+        """
+        low, high, step = -1, len(targets), 1
+        k = high - 1
+        while k >= 0 and self._is_better(targets[k]):
+            if self._offer_plan(targets[k]):
+                low = k
+                break
+            high, k, step = k, k - step, 2 * step
+        while 0 <= low < high - 1:
+            k = (low + high) // 2
+            low, high = (k, high) if self._offer_plan(targets[k]) else (low, k)
+
+    def _is_better(self, target: TargetDeployment) -> bool:
+        """Return whether a plan to a deployment could be better."""
+        if not self.is_legal or target.price != self.price:
+            return not self.is_legal or target.price < self.price
+        starts = int(self.problem.arrays.starts_of(target.node).sum())
+        return starts < self.rank[3] or self.rank[2] > 0
+
+    def _offer_plan(self, target: TargetDeployment) -> bool:
+        """Offer the plan that reaches a deployment; return whether it is legal."""
+        tries = max(1, min(8, 1000 // len(target.node)))
+        limit = None if self.stops else 0
+        found = reach(self.problem, target.node, max_stops=limit, tries=tries, seed=self.seed)
+        return self.offer(self.problem.plan(found.steps)) and found.complete

@@ -58,6 +58,7 @@ def draw(rng: np.random.Generator, most: int = 8) -> tuple[Any, np.ndarray] | No
             new,
             target,
             rng.random(count) < 0.1,
+            np.bincount(home, minlength=nodes),
         ),
         load,
     )

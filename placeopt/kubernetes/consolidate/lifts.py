@@ -27,7 +27,7 @@ _HOSTNAME = "kubernetes.io/hostname"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
 #: Pods that the searches for one lift together place.
-_PODS = 1500
+_PODS = 1000
 
 
 @dataclass(frozen=True)

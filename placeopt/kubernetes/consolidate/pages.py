@@ -13,6 +13,7 @@ from placeopt.kubernetes.consolidate.answer import (
 )
 from placeopt.kubernetes.consolidate.situation import NODES
 from placeopt.kubernetes.consolidate.situation import in_words as money
+from placeopt.kubernetes.origin import OriginNote
 from placeopt.plot import markup
 from placeopt.plot.markup import number
 
@@ -51,11 +52,16 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     if found.unpriced:
         names = listed(list(found.unpriced), _NAMED)
         told.append(f"Without a price, counted as 0: {names}.")
-    for note in found.notes:
-        if note.topic == "left-out":
-            told.append(f"Left out: {note.text}: {listed(list(note.subjects), 3)}.")
+    told += [f"Left out: {_about(note)}." for note in found.notes if note.topic == "left-out"]
+    told += [f"Assumed: {_about(n)}." for n in found.notes if "(--missing-requests)" in n.text]
     told.append(_bound(found))
     return [*told, *_stopping(found)]
+
+
+def _about(note: OriginNote) -> str:
+    """Return a note with the first that it is about."""
+    more = f" and {note.count - 3} more" if note.count > 3 else ""
+    return f"{note.text}: {', '.join(note.subjects[:3])}{more}" if note.subjects else note.text
 
 
 def _bound(found: ConsolidationAnswer) -> str:

@@ -105,7 +105,7 @@ def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     found: dict[str, list[Reason]] = {}
     for one in sorted(lifts, key=lambda one: -(one.saving or 0.0)):
         for name in one.frees:
-            text = f"required: {one.lift.cause}"
+            text = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
             found.setdefault(name, []).append(Reason(text, one.lift.subject, 0, one.lift.key))
     return found
 
@@ -121,7 +121,8 @@ def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     for one in lifts:
         if one.frees:
             count = Counter(at[pod] for pod in one.lift.pods if pod in at)
-            text = f"required: {one.lift.cause}; without it other nodes are enough"
+            cause = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
+            text = f"{cause}; without it other nodes are enough"
             for name, pods in count.items():
                 found.setdefault(name, []).append(
                     Reason(text, one.lift.subject, pods, one.lift.key)
