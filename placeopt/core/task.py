@@ -29,7 +29,6 @@ from placeopt.core.front import (
 from placeopt.core.interim import MAX_SHOWN, Interim, Watch
 from placeopt.core.problem import Problem
 from placeopt.core.run_directory import Checkpoint, task_key
-from placeopt.core.stages import Stages
 from placeopt.core.trace import Recorder, traced
 from placeopt.core.versions import versions
 from placeopt.core.workers import Workers
@@ -276,3 +275,47 @@ def require_fitting(problem: Problem, front: Front, file: str | None = None) -> 
             problem.evaluate(point.plan)
         except DocumentError as error:
             raise error.in_file(f"{file + ': ' if file else ''}points[{k}].plan") from None
+
+
+class Stages:
+    """Stages of a run by name; a process that resumes the run repeats none that ended.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget of the run: what an earlier process spent counts.
+    checkpoint : Checkpoint, optional
+        Where the fronts are kept.
+    """
+
+    def __init__(self, budget: Budget, checkpoint: Checkpoint | None = None):
+        self._budget, self._checkpoint = budget, checkpoint
+        self._done: dict[str, tuple[int, Front]] = {}
+        left = None if checkpoint is None else checkpoint.read()
+        if left is not None:
+            self._done = {
+                name: (spent, Front.from_document(front))
+                for name, spent, front in left.header["stages"]
+            }
+            budget.resume(0, max(0.0, left.header["seconds"] - budget.seconds))
+
+    def do(self, name: str, work: Callable[[], Front]) -> Front:
+        """Return the front of a stage: the kept one, or what `work` returns.
+
+        A stage that runs out of time is not kept.
+        """
+        if name in self._done:
+            spent, front = self._done[name]
+            self._budget.spend(spent)
+            return front
+        before = self._budget.evaluations
+        front = work()
+        if self._checkpoint is not None:
+            if not self._budget.out_of_time:
+                self._done[name] = self._budget.evaluations - before, front
+            self._checkpoint.offer(self._content, now=True)
+        return front
+
+    def _content(self) -> Arrays:
+        done = [[name, spent, front.to_document()] for name, (spent, front) in self._done.items()]
+        return Arrays({"stages": done, "seconds": self._budget.seconds}, {})

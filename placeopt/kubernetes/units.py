@@ -23,7 +23,7 @@ from placeopt.kubernetes.objects import (
     amounts,
     further,
 )
-from placeopt.kubernetes.priorities import is_expendable
+from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import Changing, under_way
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
 from placeopt.kubernetes.volumes import (
@@ -392,3 +392,31 @@ def grouped(units: Iterable[Unit], of: Callable[[Unit], T]) -> dict[T, list[Unit
     for unit in units:
         found.setdefault(of(unit), []).append(unit)
     return found
+
+
+#: Priorities that users may give: system classes are above.
+LEAST, MOST = -(2**31), 2**31 - 1
+
+
+def priority_of(cluster: ClusterObjects, spec: PodSpec) -> int:
+    """Return the priority of a pod: its own, that of its class, of the default class, 0."""
+    if spec.view["priority"]:
+        return _integer(spec.view["priority"])
+    name = spec.view["priorityClassName"].text()
+    if name:
+        found = cluster.priorities.get(name)
+        return 0 if found is None else _integer(found["value"])
+    default = (view for view in cluster.priorities.values() if view["globalDefault"].flag())
+    return max((_integer(view["value"]) for view in default), default=0)
+
+
+def is_expendable(cluster: ClusterObjects, spec: PodSpec, below: int | None) -> bool:
+    """Return whether a pod's priority is lower than `below`; None lets no pod be expendable."""
+    return below is not None and priority_of(cluster, spec) < below
+
+
+def _integer(view: View) -> int:
+    value = view.value
+    if isinstance(value, bool) or not isinstance(value, int) or not LEAST <= value <= MOST:
+        raise view.fault("a priority that is no number", f"legal: a whole number from {LEAST:,}")
+    return value

@@ -10,6 +10,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.front import OWN_MODEL, Plan, farthest
 from placeopt.core.gap import percent
 from placeopt.plot import markup
+from placeopt.plot.front_data import as_script, front_data
 from placeopt.plot.markup import (
     Mark,
     bullets,
@@ -25,13 +26,15 @@ from placeopt.plot.plan_page import plan_html
 from placeopt.plot.shell import asset, shell
 from placeopt.plot.style import bare_name, bound_name, label
 from placeopt.report import words
-from placeopt.report.drawing import charts
 from placeopt.version import __version__
 
 if TYPE_CHECKING:
     from placeopt.core.door import Approved
     from placeopt.core.front import Front, Point
     from placeopt.core.problem import Problem
+
+if TYPE_CHECKING:
+    from placeopt.core.front import Front
 
 #: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
@@ -353,4 +356,16 @@ def _footer(front: Front) -> str:
             "This file loads nothing from a network; numbers are those of the front, "
             "judged by placeopt's referee.",
         ]
+    )
+
+
+def charts(front: Front, chosen: int) -> str:
+    """Return where the charts of a front go, and their data; the point `chosen` has a ring."""
+    if len(front) == 1:  # nothing to trade: a chart would be one mark on an axis
+        return ""
+    knee = front.points.index(front.pick())
+    data = front_data(front) | {"knee": knee, "chosen": None if chosen == knee else chosen}
+    return (
+        '<div class="charts" id="charts"></div><noscript><p class="note">The charts need '
+        "JavaScript; the table says the same.</p></noscript>" + as_script("front-data", data)
     )

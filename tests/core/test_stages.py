@@ -13,7 +13,7 @@ from placeopt.core import run_directory
 from placeopt.core.budget import Budget
 from placeopt.core.front import Front
 from placeopt.core.run_directory import Checkpoint
-from placeopt.core.stages import Stages
+from placeopt.core.task import Stages
 
 
 class KilledError(BaseException):

@@ -20,10 +20,10 @@ from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run as epsilon_constraint
 from placeopt.temporal.exact import bin_plans, bound, certify
 from placeopt.temporal.exact.common_starts import common_starts
-from placeopt.temporal.exact.local_upper_bounds import local_upper_bounds
 from placeopt.temporal.exact.makespan import makespans
 from placeopt.temporal.exact.numbers import numbers
 from placeopt.temporal.exact.patterns import build_patterns
+from placeopt.temporal.exact.relaxed_front import local_upper_bounds
 from placeopt.temporal.exact.sets import strides
 from placeopt.temporal.exact.staircase import least_cost, staircase
 from placeopt.temporal.instance import Temporal
