@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-from placeopt.core.errors import PlaceoptError, UsageError, shown
+from placeopt.core.errors import PlaceoptError, UsageError, did_you_mean, shown
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +50,7 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
         except PlaceoptError:
             raise
         except _BROKEN as error:
+            _require_known(function, kwargs)
             for name, value, wanted in _mistyped(function, args, kwargs):
                 raise UsageError(
                     f"{name} is {shown(value)}; {function.__name__}() wants {wanted}"
@@ -57,6 +58,18 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return call
+
+
+def _require_known(function: Callable[..., Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise where a function has no argument of a name."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is one.VAR_KEYWORD for one in parameters.values()):
+        return
+    for name in kwargs.keys() - parameters.keys():
+        legal = [one for one in parameters if one != "self"]
+        raise UsageError(
+            f"{function.__name__}() has no argument {name!r}; {did_you_mean(name, legal)}"
+        )
 
 
 def _mistyped(

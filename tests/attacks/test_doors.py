@@ -87,6 +87,9 @@ def test_what_was_meant_is_suggested() -> None:
             lambda: make_env("edge-cloud", aplications=3),
             "did you mean 'applications'?",
         ),
+        (lambda: placeopt.enumerate(pyo.ConcreteModel(), sekonds=3), "did you mean 'seconds'?"),
+        (lambda: placeopt.sweep({}, job=3), "sweep() has no argument 'job'; did you mean 'jobs'?"),
+        (lambda: placeopt.Budget(evalutions=3), "did you mean 'evaluations'?"),
         (lambda: placeopt.load("toy").generate(request=3), "did you mean 'requests'?"),
         (lambda: placeopt.solve("toy", "greedy").pick(budget={"cost": 1}), "mean 'cost_usd'?"),
     ):
