@@ -102,6 +102,37 @@ def extreme_points(
                 bounding.add(weights)
 
 
+def corners(values: np.ndarray) -> np.ndarray:
+    """Return which vectors some weighted sum singles out; others lie between these, or above.
+
+    Parameters
+    ----------
+    values : ndarray, shape (points, size)
+        Of equal vectors one is singled out.
+    """
+    from scipy.optimize import linprog
+
+    spread = np.ptp(values, axis=0)
+    scaled = (values - values.min(axis=0)) / np.where(spread > 0, spread, 1.0)
+    count, size = scaled.shape
+    single = np.ones(count, dtype=bool)
+    for k in range(count if count > 1 else 0):
+        # Weights w and the least distance t of all others: w @ (other - own) >= t.
+        others = single & (np.arange(count) != k)  # what was left out counts no more
+        own = scaled[k] - scaled[others]
+        answer = linprog(
+            np.append(np.zeros(size), -1.0),
+            A_ub=np.column_stack((own, np.ones(len(own)))),
+            b_ub=np.zeros(len(own)),
+            A_eq=np.append(np.ones(size), 0.0)[None],
+            b_eq=[1.0],
+            bounds=[(0, 1)] * size + [(None, 1)],
+            options={"primal_feasibility_tolerance": _BELOW / 2},
+        )
+        single[k] = answer.status != 0 or -answer.fun > _BELOW
+    return single
+
+
 class Outer:
     """What weighted sums prove: all vectors lie above some planes.
 

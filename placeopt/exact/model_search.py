@@ -21,7 +21,7 @@ from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.extreme import ExtremePoints, extreme_points
+from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
 from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
 from placeopt.exact.memory import Found
@@ -185,9 +185,13 @@ class ModelSearch:
         if self.endless is None:
             search = ask(gaps=self._gaps(), known=[*known, *payoff.points, *extreme.points])
             return replace(search, solves=payoff.solves + extreme.asked + search.solves)
+        points = [*payoff.points, *extreme.points]
+        if extreme.complete:
+            single = corners(np.array([point.values for point in points]))
+            points = [point for point, is_corner in zip(points, single, strict=True) if is_corner]
         return replace(
             payoff,
-            points=[*payoff.points, *extreme.points],
+            points=points,
             bounds=extreme.bounds if extreme.complete else payoff.bounds,
             status="extreme" if extreme.complete else "time-limit",
             solves=payoff.solves + extreme.asked,

@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 import pytest
 
 import placeopt
-from placeopt.exact.extreme import extreme_points
+from placeopt.exact.extreme import corners, extreme_points
 from placeopt.exact.memory import Found
 
 SOLVERS = ("highs", "scip")
@@ -36,6 +36,16 @@ def test_extreme_points_bound_everything(size, count):
         assert min(np.dot(weights, p.values) for p in found.points) == pytest.approx(
             (vectors @ weights).min()
         )
+
+
+def test_corners_are_singled_out_by_some_weights():
+    """Not what lies between others or on a face of them; of equal vectors one."""
+    line = np.array([[0, 4], [1, 3], [2, 2], [4, 0], [3, 3], [0, 4]])
+    assert sorted(line[corners(line)].tolist()) == [[0, 4], [4, 0]]
+    face = np.array([[0, 0, 3], [0, 3, 0], [3, 0, 0], [1, 1, 1], [1, 2, 0], [1, 1, 0.9]])
+    assert np.flatnonzero(corners(face)).tolist() == [0, 1, 2, 5]
+    assert corners(np.array([[3.0], [4.0], [3.0]])).tolist() == [False, False, True]
+    assert corners(np.array([[1.0, 2.0]])).tolist() == [True]
 
 
 def polygon() -> pyo.ConcreteModel:

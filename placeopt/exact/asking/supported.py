@@ -21,7 +21,7 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.front import Front
 from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
-from placeopt.exact.extreme import extreme_points
+from placeopt.exact.extreme import corners, extreme_points
 from placeopt.exact.memory import Found
 
 #: Of weights that are no whole numbers: the share of a goal's range that no longer counts.
@@ -169,10 +169,10 @@ def _extreme(desk: Desk, enough: np.ndarray | float | None) -> None:
     extreme = extreme_points(least, desk.count, enough)
     if not extreme.complete:
         return
-    corners = {extreme.points[k].values for facet in extreme.facets for k in facet}
     desk.points.clear()
-    for point in extreme.points:
-        if point.values in corners:
+    values = np.array([point.values for point in extreme.points])
+    for point, is_corner in zip(extreme.points, corners(values), strict=True):
+        if is_corner:
             desk.keep(point)
     if enough is not None:
         desk.facts["reached"] = extreme.reached
