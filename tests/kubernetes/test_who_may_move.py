@@ -340,9 +340,13 @@ def test_pods_that_must_share_a_zone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("key", "most"), [("kubernetes.io/hostname", 1), (ZONE, 2)])
 def test_a_largest_skew_by_node_or_zone(key: str, most: int, tmp_path: Path) -> None:
-    """Three replicas on three nodes of two zones; two of them may share a zone, none a node."""
+    """Three replicas on three nodes of two zones; two of them may share a zone, none a node.
+
+    With minDomains nodes count even when they are empty.
+    """
+    few = {"minDomains": 2} if most == 1 else {}
     spread = [
-        {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **term(key, "web")},
+        {"maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", **few, **term(key, "web")},
     ]
     cluster = [node("n1"), node("n2"), node("n3", "b")]
     cluster += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=spread) for k in (1, 2, 3)]
