@@ -18,13 +18,24 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+import placeopt  # noqa: E402
 from placeopt import registry  # noqa: E402
 from placeopt.cli.catalogue import parameters_of, shown  # noqa: E402
 from placeopt.core.spec import ROLES, Role  # noqa: E402
+from placeopt.plot import plot_plan  # noqa: E402
 
 #: What pages link to, beside pages.
 COPIED = ("docs", "models", "benchmarks", "papers", "examples")
 KEPT = {".md", ".png", ".svg", ".py", ".toml", ".csv", ".yaml", ".json", ".html"}
+
+#: The instance that a problem's page shows a plan of, and the method that makes it.
+ANSWERS = {
+    "temporal": ("toy", "greedy"),
+    "edge-cloud": ("corner-5", "greedy"),
+    "rolling-update": ("shop", "repack"),
+    "rescheduling": ("chain-12", "greedy"),
+    "multi-cluster": ("stream-4x100", "greedy"),
+}
 
 #: The pages keep their folders, so the start page is not at the top: this leads to it.
 FRONT_DOOR = '<meta http-equiv="refresh" content="0; url=docs/index.html"><title>placeopt</title>\n'
@@ -65,6 +76,25 @@ def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in cells) + "\n"
 
 
+def an_answer(kind: str, folder: Path) -> str:
+    """Solve a shipped instance, draw the knee, and return the section that shows it."""
+    name, method = ANSWERS[kind]
+    problem = placeopt.load(name)
+    front = placeopt.solve(problem, method, evaluations=2000, seed=1)
+    point = front.pick()
+    plot_plan(front, front.points.index(point), folder / f"{kind}.svg", problem=problem)
+    facts = [(fact, str(value)) for fact, value in problem.describe(point.plan).items()]
+    values = [
+        (o.name, f"{v:.6g} {o.unit}") for o, v in zip(front.objectives, point.values, strict=True)
+    ]
+    return (
+        f"## An instance and a plan\n\nThe knee of {len(front)} plans of the instance `{name}`:\n\n"
+        f"![a plan of {name}]({kind}.svg)\n\n{table(('', 'of this plan'), values + facts)}\n"
+        f"`placeopt solve {name} --method {method} --evaluations 2000 --seed 1 -o front.json` and "
+        f"`placeopt plot front.json --point knee -o plan.svg` make both.\n\n"
+    )
+
+
 def write_problems(folder: Path) -> None:
     """One page for each problem: what it asks, who serves it, and its mathematics."""
     folder.mkdir(parents=True)
@@ -84,6 +114,7 @@ def write_problems(folder: Path) -> None:
             f"# {kind}\n\n{(sys.modules[cls.__module__].__doc__ or '').splitlines()[0]}\n\n"
             f"The mathematics, equation by equation: [models]({mathematics}). "
             f"The documents, field by field: [schema](../schemas/{kind}.md).\n\n"
+            f"{an_answer(kind, folder)}"
             f"## Objectives\n\nAll are minimised.\n\n{table(('objective', 'unit'), goals)}\n"
             f"## Methods that serve it\n\n{table(('method', 'what it does'), serving)}\n"
             f"## Random instances\n\n`placeopt generate {kind} --seed 1 -o instance.json`\n\n"
