@@ -241,14 +241,15 @@ def _of_containers(spec: PodSpec, r: int) -> Iterator[_Asked]:
 
 
 def _of_pod(spec: PodSpec, r: int) -> Iterator[_Asked]:
-    """Yield what a pod asks for: its containers together, or an init container by itself."""
+    """Yield what a pod asks for: itself, its containers together, or an init container alone."""
     both = []
     for kind in ("requests", "limits"):
         lasting = [getattr(c, kind)[r] for c in spec.lasting]
         first = [getattr(c, kind)[r] or 0 for c in spec.inits if not c.sidecar]
         said = any(amount is not None for amount in lasting)
         both.append(max(sum(a or 0 for a in lasting), *first, 0) if said else None)
-    yield _Asked("of the pod", both[0], both[1])
+    own = spec.own_requests[r]
+    yield _Asked("of the pod", both[0] if own is None else own, both[1])
 
 
 def _why(asked: _Asked, low: int | None, high: int | None, ratio: Fraction | None) -> str:

@@ -28,6 +28,7 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.rolling_document import rules_document
+from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.rules import pod_rules
 from placeopt.kubernetes.sites import reasons_against, site
 from placeopt.kubernetes.sizes import NOTHING_ASKED, as_scheduled, resized
@@ -181,7 +182,7 @@ class _Course:
         for k, node in enumerate(self.where):
             if node is not None:
                 self._take(k, node, 1)
-        self.admission = Admission(cluster)
+        self.admission, self.changing = Admission(cluster), under_way(cluster)
         self.charged = {k: unit.spec for k, unit in enumerate(self.units) if unit.pod}
         self._read_rules()
 
@@ -256,6 +257,9 @@ class _Course:
         unit, node = self.units[k], self.nodes[name]
         if why := self.admission.why_no_copy(unit.namespace, spec):
             yield why
+        change = self.changing.get(unit.owner)
+        if change is not None and self.where[k] is not None:
+            yield f"it is a pod {change.text}: the controller may end the copy instead"
         if spec.is_gated:
             yield "the pod has scheduling gates"
         yield from reasons_against(self.objects, unit, node)

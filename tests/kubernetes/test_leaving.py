@@ -12,8 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from little_clusters import Json, container, deployment, imported, node, texts
-from planned import ends_of, every_point_runs
+from little_clusters import Json, container, deployment, imported, node, texts, written
+from planned import ends_of, every_point_runs, one_step
+
+from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.verify import verify
 
 WHEN = "2026-01-01T00:00:00Z"
 NAMES = ["n0", "n1", "n2", "n3"]
@@ -135,6 +139,16 @@ def test_what_holds_a_deployment(seed: int, tmp_path: Path) -> None:
     assert ODD[case][1] in told and "odd/odd-7d9f-0" in told
     moved = {step["microservice"] for steps in found for step in steps["steps"]}
     assert not any(name.startswith("odd") for name in moved)
+
+
+@pytest.mark.parametrize("case", [case for case in ODD if "claim" not in case])
+def test_a_plan_of_before_is_refused(case: str, tmp_path: Path) -> None:
+    """A cluster has changed since its steps were planned."""
+    objects = [*others(np.random.default_rng(0)), *odd(np.random.default_rng(0), case)]
+    pod = next(o for o in objects if o["kind"] == "Pod" and o["metadata"]["namespace"] == "odd")
+    steps = StepsDocument(**one_step(pod, "n3"))
+    (refused,) = verify(steps, load([written(tmp_path / "cluster.json", objects)]))
+    assert any(ODD[case][1] in reason for reason in refused.reasons), refused
 
 
 @pytest.mark.parametrize("case", PLAIN)

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from little_clusters import ended
 from made_clusters import made_cluster, prices
+from planned import one_step
 from scheduler_filters import Replay, Scheduler, key_of, must_stay, replay
 from wild_clusters import candidates, wild_cluster, with_bought
 
 Json = dict[str, Any]
-NAME = {"problem": "rolling-update", "name": "c", "sha256": ""}
 
 
 def written(path: Path, objects: list[Json]) -> Path:
@@ -90,17 +90,6 @@ def test_what_was_stopped_starts_again_without_its_deployment_in_the_files(tmp_p
     steps = StepsDocument(**document(done.problem, plan, done.origin))
     assert [s.action for s in steps.steps] == ["stop", "start", "start"]
     assert verify_files(steps, [path]) == []
-
-
-def one_step(pod: Json, node: str) -> Json:
-    """Return a steps document that moves one pod to a node."""
-    space, name = key_of(pod)
-    step = {"number": 1, "action": "move", "application": space, "microservice": name}
-    step |= {"from": pod["spec"]["nodeName"], "to": node, "disruption": False}
-    step |= {"pod": name, "new_pod": "copy", "empties_node": False}
-    step["workload"] = {"namespace": space, "kind": "Deployment", "name": "w"}
-    document = {"format": "placeopt/steps@1", "instance": NAME, "plan_id": "", "values": {}}
-    return {**document, "steps": [step]}
 
 
 def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from little_clusters import imported
-from scheduler_filters import replay
+from scheduler_filters import key_of, replay
 
 from placeopt import api
 from placeopt.kubernetes.export import export
@@ -17,6 +17,7 @@ from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify
 
 Json = dict[str, Any]
+_NAME = {"problem": "rolling-update", "name": "c", "sha256": ""}
 
 
 def plans_of(done: Imported, **parameters: Any) -> list[Json]:
@@ -54,4 +55,15 @@ def ends_of(done: Imported, steps: Json) -> dict[str, str | None]:
     return where | {step["microservice"]: step["to"] for step in steps["steps"]}
 
 
-__all__ = ["ends_of", "every_point_runs", "plans_of"]
+def one_step(pod: Json, node: str) -> Json:
+    """Return a steps document that moves one pod to a node."""
+    space, name = key_of(pod)
+    step = {"number": 1, "action": "move", "application": space, "microservice": name}
+    step |= {"from": pod["spec"]["nodeName"], "to": node, "disruption": False}
+    step |= {"pod": name, "new_pod": "copy", "empties_node": False}
+    step["workload"] = {"namespace": space, "kind": "Deployment", "name": "w"}
+    document = {"format": "placeopt/steps@1", "instance": _NAME, "plan_id": "", "values": {}}
+    return {**document, "steps": [step]}
+
+
+__all__ = ["ends_of", "every_point_runs", "one_step", "plans_of"]
