@@ -62,7 +62,7 @@ class Cells:
             self.known[key] = json.loads(json.dumps(work(), default=float))
             self._file.parent.mkdir(parents=True, exist_ok=True)
             kept = {"code": self._code, "cells": self.known}
-            self._file.write_text(json.dumps(kept), encoding="utf-8")
+            _write(self._file, json.dumps(kept))
         return self.known[key]
 
 
@@ -106,13 +106,20 @@ def run(name: str, *, quick: bool, minutes: float = math.inf) -> dict[str, Any]:
     }
     document["hash"] = content_hash(document)
     text = json.dumps(document, indent=1, sort_keys=False)
-    (folder / f"{name}.json").write_text(_compact(text) + "\n", encoding="utf-8")
+    _write(folder / f"{name}.json", _compact(text) + "\n")
     if hasattr(module, "draw"):
         module.draw(result, folder)
     if hasattr(module, "page"):
         lines = "\n".join([*module.page(result), "", f"Measured {said}"])
         stamps.write(folder / f"{name}.md", lines, MEASURES / f"{name}.py", settings)
     return document
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a file aside and rename it: a run that is killed leaves no half of a file."""
+    aside = file.with_name(f".{file.name}.part")
+    aside.write_text(text, encoding="utf-8")
+    aside.replace(file)
 
 
 def _compact(text: str) -> str:

@@ -4,6 +4,7 @@
     make papers QUICK=1              # few seeds, short runs, under 10 minutes: out/papers
     make papers ONLY=name,name       # these measures alone, then the page
     make papers MINUTES=5            # measures of many instances end after 5 CPU minutes each
+                                     # a measure that dies fails the run; the others' results stay
     python papers/run.py --page     # the page alone, from the results that there are
 
 Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``docs/papers.html``
@@ -22,6 +23,7 @@ import os
 import subprocess
 import sys
 import time
+from collections import deque
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -76,19 +78,35 @@ def main() -> None:
         chosen = [name for name in chosen if name not in TRAINING]
         if left:
             print(f"left as they are: {', '.join(left)}; to train, `make rl`", file=sys.stderr)
+    died: dict[str, str] = {}
     if len(chosen) > 1 and not asked.page:  # each in a process of its own
-        told = ["--minutes", str(asked.minutes), *(["--quick"] if asked.quick else [])]
+        settings = ["--minutes", str(asked.minutes), *(["--quick"] if asked.quick else [])]
         for name in chosen:
-            subprocess.run([sys.executable, __file__, "--only", name, *told], check=False)
+            command = [sys.executable, __file__, "--only", name, *settings]
+            if last_lines := failure(command):
+                died[name] = last_lines
     elif chosen and not asked.page:
         began = time.process_time()
         measure.run(chosen[0], quick=asked.quick, minutes=asked.minutes)
         print(f"{chosen[0]}: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
     print(write_pages(quick=asked.quick))
-    found = measure.documents(quick=asked.quick)
-    failed = [n for n in chosen if n not in found or measure.old(found[n])]
-    if failed and not asked.page:
-        sys.exit(f"no result of {', '.join(failed)}: see above")
+    if died:
+        told = "\n".join(f"{name} died:\n{lines}" for name, lines in died.items())
+        sys.exit(f"{told}\nfailed: {', '.join(died)}; the page has their earlier results, if any")
+
+
+def failure(command: list[str]) -> str:
+    """Run a command, its output shown as it comes; return its end if it failed, else nothing."""
+    last: deque[str] = deque(maxlen=30)
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+    ) as process:
+        for line in process.stdout or ():
+            print(line, end="", file=sys.stderr, flush=True)
+            last.append(f"  {line.rstrip()}")
+    if process.returncode == 0:
+        return ""
+    return "\n".join([*last, f"  exit status {process.returncode}"])
 
 
 if __name__ == "__main__":

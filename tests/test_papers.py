@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -84,6 +86,28 @@ def test_a_measure_takes_up_what_was_found(scripts: ModuleType, tmp_path: Path) 
     assert first("a", lambda: 1) == 1 and first("a", lambda: 2) == 1
     kept = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
     assert kept == {"code": "code", "cells": {"a": 1}}
+
+
+def test_a_measure_that_dies_is_told_and_fails_the_run(
+    scripts: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its output is said, the others are measured all the same, and the page is written."""
+    ran: list[str] = []
+
+    def popen(command: list[str], **settings: Any) -> subprocess.Popen[str]:
+        ran.append(command[3])
+        code = "raise SystemExit('no memory')" if command[3] == "cnsm_table_v" else "print(1)"
+        return real([sys.executable, "-c", code], **settings)
+
+    real = subprocess.Popen
+    monkeypatch.setattr(scripts.subprocess, "Popen", popen)
+    monkeypatch.setattr(scripts, "write_pages", lambda quick: "the count")
+    names = "cnsm_table_v,zambianco"
+    monkeypatch.setattr(sys, "argv", ["run.py", "--quick", "--only", names])
+    with pytest.raises(SystemExit) as ended:
+        scripts.main()
+    assert "no memory" in str(ended.value) and "failed: cnsm_table_v;" in str(ended.value)
+    assert ran == names.split(",") and capsys.readouterr().out == "the count\n"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
