@@ -2,8 +2,10 @@
 
 Schemes and instances are those of papers/rolling_update.py. The program is the time-indexed one,
 corrected as models/rolling_update/README.md says, solved by HiGHS; the printed one has no solution
-at these sizes. CPU seconds of one process; the limit of the program is of wall time, of which other
-work on the machine took its share.
+at these sizes. A random order is read in two ways: "random order" draws among the moves that fit;
+"strict random order" is one permutation of all moves, in which what does not fit at its turn is
+stopped. CPU seconds of one process; the limit of the program is of wall time, of which other work
+on the machine took its share.
 """
 
 from __future__ import annotations

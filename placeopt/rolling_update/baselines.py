@@ -21,8 +21,9 @@ from placeopt.rolling_update.instance import RollingUpdate
 #: Readings of line 10 of Algorithm 1: the cluster with the lowest occupation, as the text has it,
 #: or literally the one with the smallest share of free resources.
 Reading = Literal["text", "argmin"]
-#: Orders of the moves: Algorithm 2, or a random order of what fits.
-MoveOrder = Literal["paper", "random"]
+#: Orders of the moves: Algorithm 2; at random among what fits; or one random order for all, in
+#: which what does not fit at its turn is stopped.
+MoveOrder = Literal["paper", "random", "random-strict"]
 #: Microservices with tight flows that the chosen cluster has no room for join the rest; as printed,
 #: Algorithm 1 forgets them (line 20), and they run on as they are.
 Unplaced = Literal["join", "leave"]
@@ -38,7 +39,13 @@ def two_phase(
     reading: Annotated[
         Reading, Field(description="Clusters by occupation, or literally by line 10.")
     ] = "text",
-    order: Annotated[MoveOrder, Field(description="Algorithm 2, or a random order.")] = "paper",
+    order: Annotated[
+        MoveOrder,
+        Field(
+            description="Algorithm 2; at random among what fits; or strictly in one random order, "
+            "in which what does not fit at its turn is stopped."
+        ),
+    ] = "paper",
     unplaced: Annotated[
         Unplaced,
         Field(description="Tight ones without room join the rest, or are left as printed."),
@@ -98,8 +105,7 @@ def two_phase_plan(
 ) -> dict[str, Any]:
     """Return the plan of the paper's two-phase heuristic."""
     target, forgotten = _allocate(problem.arrays, reading, unplaced)
-    chance = rng if order == "random" else None
-    return problem.plan(_ordered(problem.arrays, target, forgotten, chance))
+    return problem.plan(_ordered(problem.arrays, target, forgotten, rng, order))
 
 
 def _allocate(a: UpdateArrays, reading: Reading, unplaced: Unplaced) -> tuple[np.ndarray, set[int]]:
@@ -150,13 +156,15 @@ def _ordered(
     a: UpdateArrays,
     target: np.ndarray,
     forgotten: set[int],
-    rng: np.random.Generator | None,
+    rng: np.random.Generator,
+    order: MoveOrder,
 ) -> list[tuple[int, int]]:
     """Return the steps of Algorithm 2.
 
-    Of what fits, the move that takes the least share of the room is made; with `rng`, a random
-    one. If nothing fits, the largest microservice is stopped. It is started when it fits, or when
-    all else is done.
+    The move that fits and takes the least share of the room is made; with `random`, any that fits;
+    with `random-strict`, the next of a fixed random order. If nothing fits, the largest
+    microservice is stopped; with `random-strict`, the next one. What was stopped is started when it
+    fits, or when all else is done.
     """
     starts = a.starts_of(target)
     starts[list(forgotten)] = False
@@ -165,7 +173,10 @@ def _ordered(
     bound_for = [np.flatnonzero(goal == n) for n in range(len(a.price))]
     sizes = [new[members] for members in bound_for]
     free = a.capacity - a.initial_load + a.load_of(a.removed & ~a.late, a.old)
-    share = (old / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    # The running one of least rank is stopped first: the largest, or the next of the fixed order.
+    rank = -(old / a.capacity.max(axis=0).clip(1)).max(axis=1)
+    if order == "random-strict":
+        rank = rng.permutation(len(todo)).astype(float)
     left, running = np.ones(len(todo), dtype=bool), home != a.waiting
     score = np.empty(len(todo))  # share of the room on the goal, inf where there is none
 
@@ -180,15 +191,20 @@ def _ordered(
         look_at(n)
     steps = a.removals(late=False)
     while left.any():
-        fitting = np.flatnonzero(score < np.inf)
+        next_one = int(np.where(running, rank, np.inf).argmin())
+        allowed = score
+        if order == "random-strict":  # the next one, and what was stopped
+            others = running & (np.arange(len(todo)) != next_one)
+            allowed = np.where(others, np.inf, score)
+        fitting = np.flatnonzero(allowed < np.inf)
         if len(fitting):
-            k = int(score.argmin() if rng is None else _drawn(rng, left, fitting))
+            k = _drawn(rng, left, fitting) if order == "random" else int(allowed.argmin())
             free[goal[k]] -= new[k]
             left[k] = False
             look_at(goal[k])
             steps.append((int(todo[k]), int(goal[k])))
         elif running.any():
-            k = int(np.where(running, share, -1).argmax())
+            k = next_one
             steps.append((int(todo[k]), -1))
         else:
             steps += [(int(todo[k]), int(goal[k])) for k in np.flatnonzero(left)]

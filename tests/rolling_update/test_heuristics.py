@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -243,7 +243,7 @@ def test_algorithm_1_as_printed_forgets_tight_microservices_without_room() -> No
     assert forgotten, "y is not at its new size"
 
 
-@pytest.mark.parametrize("order", ["paper", "random"])
+@pytest.mark.parametrize("order", ["paper", "random", "random-strict"])
 def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> None:
     """Two full nodes that the allocation makes swap."""
     nodes = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
@@ -254,6 +254,21 @@ def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> Non
     problem = instance(nodes, apps)
     front = two_phase(Task(problem, problem.objectives, Budget(), 1), order=order)
     assert values(front) == [(2.0, 2.0, 1.0)]
+
+
+def test_a_strict_random_order_stops_what_does_not_fit_at_its_turn() -> None:
+    """Moves that fit only after others: Algorithm 2 waits, the fixed order stops them."""
+    orders = get_args(baselines.MoveOrder)
+    stopped = dict.fromkeys(orders, 0)
+    for seed in range(5):
+        problem = RollingUpdate.generate(seed, clusters=4)
+        for order in orders:
+            rng = np.random.default_rng(seed)
+            plan = baselines.two_phase_plan(problem, rng, "text", order)
+            verdict = problem.evaluate(plan)
+            assert verdict.feasible
+            stopped[order] += int(verdict.values[2])
+    assert stopped["random-strict"] > 3 * max(stopped["paper"], stopped["random"])
 
 
 @pytest.mark.parametrize("seed", range(3))
