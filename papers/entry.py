@@ -13,8 +13,15 @@ To add or settle an entry, edit the list of its paper in ``entries/<paper>.py``:
     )
 
 * Without `holds` the entry is *regenerated*: a table or figure of which no number must be reached.
+  A claim (`element` begins so) is never regenerated: it has `holds`, or `cannot`.
+* `cannot="no rule is printed"`: the claim *cannot be judged*, whatever ours is, for that reason.
+* `whose`: of a claim that is missed, whose the difference is, with the evidence in `why`.
 * Without `measure` it is *open*, and `why` must say the reason.
 * `nothing=True`: a drawing, notation or survey: it states no result; `why` says where it is here.
+* `derived`: numbers in `paper` that follow from printed ones; `quotes.py` looks up the others.
+
+``elements.py`` lists every table, figure, algorithm, block of equations and claim of the papers
+with the entry that answers it: a new entry needs a line there.
 
 Then ``python papers/run.py --page`` writes the page again, and tests/test_papers.py
 checks it. How a measure is written stands in ``measure.py``.
@@ -27,7 +34,9 @@ from dataclasses import dataclass
 from typing import Any
 
 #: What an entry may be, in the order in which the page counts them.
-STATUSES = ("regenerated", "met", "missed", "open", "states no result")
+STATUSES = ("regenerated", "met", "missed", "cannot be judged", "open", "states no result")
+#: Whose the difference of a missed claim may be; `open` where nothing here shows it.
+WHOSE = ("paper", "paper against its code", "ours", "open")
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,12 @@ class Entry:
         A picture (PNG) and a page with more, from the root of the repository.
     nothing : bool
         The element states no result.
+    cannot : str
+        Why nothing here could tell whether the claim holds: no rule printed, another machine.
+    whose : str
+        One of `WHOSE`, of a claim that is missed.
+    derived : tuple of str
+        Numbers in `paper` that are not printed, but follow from numbers that are.
     """
 
     element: str
@@ -69,24 +84,41 @@ class Entry:
     figure: str = ""
     page: str = ""
     nothing: bool = False
+    cannot: str = ""
+    whose: str = ""
+    derived: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if bool(self.measure) != (self.ours is not None):
             raise ValueError(f"{self.element}: measure and ours come together")
         if self.nothing and self.measure:
             raise ValueError(f"{self.element}: what states no result has nothing to measure")
-        if not self.measure and not self.why:
+        if not self.measure and not self.why and not self.cannot:
             raise ValueError(f"{self.element}: say why it is open, or where it is here")
+        if self.cannot and (self.holds or self.nothing):
+            raise ValueError(f"{self.element}: what cannot be judged has nothing that holds")
+        claim = self.element.startswith("claim")
+        if claim and self.measure and not self.holds and not self.cannot:
+            raise ValueError(f"{self.element}: a claim has `holds`, or `cannot` with the reason")
+        if self.whose and self.whose not in WHOSE:
+            raise ValueError(f"{self.element}: whose is {self.whose!r}; legal: {', '.join(WHOSE)}")
 
     def status(self, results: Mapping[str, Any]) -> str:
         """Return one of `STATUSES`, given the results by measure."""
         if self.nothing:
             return "states no result"
+        if self.cannot:
+            return "cannot be judged"
         if not self.measure or self.measure not in results:
             return "open"
         if self.holds is None:
             return "regenerated"
         return "met" if self.holds(results[self.measure]) else "missed"
+
+    def verdict(self, results: Mapping[str, Any]) -> str:
+        """Return the status, and of a missed claim whose the difference is."""
+        status = self.status(results)
+        return f"{status}: {self.whose}" if status == "missed" and self.whose else status
 
     def shown(self, results: Mapping[str, Any]) -> str:
         """Return our number or numbers in words; empty where there are none."""
@@ -95,7 +127,9 @@ class Entry:
         return self.ours(results[self.measure])
 
     def reason(self, results: Mapping[str, Any]) -> str:
-        """Return why ours differ or why the entry is open."""
+        """Return why ours differ, why it cannot be judged, or why the entry is open."""
+        if self.cannot:
+            return f"Cannot be judged: {self.cannot} {self.why}".rstrip()
         if self.measure and self.measure not in results:
             return f"Not measured yet: `make papers ONLY={self.measure}`. {self.why}".rstrip()
         return self.why

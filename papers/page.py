@@ -16,12 +16,19 @@ from placeopt.plot import markup
 from placeopt.plot.markup import Mark, clean
 from placeopt.plot.shell import shell
 
-_TONES = {"regenerated": "plain", "met": "good", "missed": "bad", "open": "warn"}
+_TONES = {
+    "regenerated": "plain",
+    "met": "good",
+    "missed": "bad",
+    "cannot be judged": "warn",
+    "open": "warn",
+}
 _COLUMNS = ("element", "what it says", "paper", "authors' files", "placeopt", "status", "why")
 _MEANINGS = {
     "regenerated": "the table or figure is made again; no number must be reached",
     "met": "a claim with a number holds here",
-    "missed": "it does not hold here",
+    "missed": "it does not hold here; whose the difference is stands beside it",
+    "cannot be judged": "the paper has no rule or number for it, or it is about another machine",
     "open": "nothing here to put beside it, with the reason",
     "states no result": "drawings, notation, surveys, algorithms",
 }
@@ -39,11 +46,12 @@ def summary(papers: Sequence[Paper], results: Mapping[str, Any]) -> str:
     """Return the count in a sentence."""
     number = counts(papers, results)
     total = sum(number.values())
-    parts = ", ".join(f"{number[status]} {status}" for status in STATUSES[:4])
+    *others, silent = STATUSES
+    parts = ", ".join(f"{number[status]} {status}" for status in others)
     return (
-        f"The five papers have {total} tables, figures, algorithms and numbered claims. "
-        f"{number[STATUSES[4]]} of them state no result. Of the other "
-        f"{total - number[STATUSES[4]]}: {parts}."
+        f"The five papers have {total} tables, figures, algorithms, blocks of equations and "
+        f"claims. {number[silent]} of them state no result. Of the other "
+        f"{total - number[silent]}: {parts}."
     )
 
 
@@ -73,7 +81,7 @@ def _part(paper: Paper, results: Mapping[str, Any]) -> str:
     for entry in paper.entries:
         status = entry.status(results)
         cells = (entry.element, entry.says, entry.paper, entry.authors, entry.shown(results))
-        mark = Mark(status, _TONES.get(status, "plain"))
+        mark = Mark(entry.verdict(results), _TONES.get(status, "plain"))
         rows.append([*(cell or None for cell in cells), mark, entry.reason(results)])
     pictures = "".join(_picture(entry) for entry in paper.entries if entry.figure)
     title = markup.paragraphs([paper.title], "note")
@@ -105,7 +113,7 @@ def markdown(papers: Sequence[Paper], documents: Mapping[str, Any]) -> str:
         rows = []
         for e in paper.entries:
             more = f" [page](../{e.page})" if e.page else ""
-            cells = [e.element, e.says, e.paper, e.authors, e.shown(results), e.status(results)]
+            cells = [e.element, e.says, e.paper, e.authors, e.shown(results), e.verdict(results)]
             rows.append([*(c.replace("|", "\\|") for c in cells), e.reason(results) + more])
         lines += markdown_table(_COLUMNS, rows)
     return "\n".join(lines)

@@ -19,6 +19,7 @@ _ONE_BY_ONE = (
     "Requests one by one with profile `reach`, fitted on the failure means alone; pods that serve "
     "all at once, the page has those that serve in turn too."
 )
+_AGGREGATORS = ("aggregator-sequential", "aggregator-parallel")
 _FIVE = ("REACH", "RSDQL", "Cloud-First", "Latency-Greedy", "Default")
 
 
@@ -136,6 +137,7 @@ ENTRIES = (
         ours=lambda r: _cuts(r, "Default"),
         holds=lambda r: reach_fit.cut(r, "Default") >= 0.2156,
         page=_PAGE,
+        whose="open",
     ),
     Entry(
         "claim, sec. VII-C: cut against RSDQL",
@@ -146,6 +148,7 @@ ENTRIES = (
         ours=lambda r: _cuts(r, "RSDQL"),
         holds=lambda r: reach_fit.cut(r, "RSDQL") >= 0.0983,
         page=_PAGE,
+        whose="open",
     ),
     Entry(
         "claim, sec. VII-C: best in 7 of 9",
@@ -194,20 +197,27 @@ ENTRIES = (
         ours=lambda r: _column(r, "failure", "below") + " %",
         holds=lambda r: _near(r, "failure", "below", reach_requests.PAPER_BELOW["failure"], 10),
         **_REQUESTS,
+        whose="open",
     ),
     Entry(
         "claim, sec. VII-D: other applications",
         "Failure in the two aggregators: REACH's mean, and its lead over the best baseline.",
         "190.25 and 220.1 ms; over 10 and 8 %",
-        f"{_FIT} of Chain; predicted. Which application is which is not said.",
+        f"{_FIT} of Chain; predicted, sequential first: which application is which is not said. "
+        "Held to a tenth of the means and to the leads. In parallel the bundled policy, trained on "
+        "other times, is what fails: block search leads there by 18.2 %.",
         measure=_MEASURE,
         ours=lambda r: (
-            ", ".join(
-                f"{r['cases'][name]['failure']['REACH']:.1f}"
-                for name in ("aggregator-sequential", "aggregator-parallel")
-            )
-            + " ms"
+            ", ".join(f"{r['cases'][name]['failure']['REACH']:.1f}" for name in _AGGREGATORS)
+            + " ms; leads "
+            + ", ".join(f"{100 * _cut(r, name):.1f}" for name in _AGGREGATORS)
+            + " %"
         ),
+        holds=lambda r: all(
+            abs(r["cases"][name]["failure"]["REACH"] - mean) <= 0.1 * mean and _cut(r, name) >= lead
+            for name, mean, lead in zip(_AGGREGATORS, (190.25, 220.1), (0.10, 0.08), strict=True)
+        ),
+        whose="ours",
         page=_PAGE,
     ),
     Entry(
@@ -237,6 +247,7 @@ ENTRIES = (
             and reach_fit.error(r["cases"]["chain"]["surge"], reach_fit.SURGE) <= 0.1
         ),
         page=_PAGE,
+        whose="ours",
     ),
     Entry(
         "claim, sec. VII-E: below 250 ms in the surge",
@@ -246,6 +257,7 @@ ENTRIES = (
         ours=lambda r: _column(r, "surge", "below") + " %",
         holds=lambda r: _near(r, "surge", "below", reach_requests.PAPER_BELOW["surge"], 10),
         **_REQUESTS,
+        whose="open",
     ),
     Entry(
         "Fig. 11",
@@ -266,6 +278,7 @@ ENTRIES = (
             r, "surge", "rps", dict.fromkeys(_FIVE, 21.0) | {"REACH": 26.62, "RSDQL": 25.45}, 2.1
         ),
         **_REQUESTS,
+        whose="paper",
     ),
     Entry(
         "claim, sec. VII-E: other applications",
@@ -277,27 +290,43 @@ ENTRIES = (
             f"{100 * _lead(r, 'aggregator-parallel'):.1f}, "
             f"{100 * _lead(r, 'aggregator-sequential'):.1f} %"
         ),
+        holds=lambda r: (
+            _lead(r, "aggregator-parallel") >= 0.1448 and _lead(r, "aggregator-sequential") >= 0.03
+        ),
+        whose="open",
         page=_PAGE,
     ),
     Entry(
         "claim, sec. VII-F: moves",
         "Moves of REACH at 4, 12, 20 pods.",
         "1.58, 6.2, 8.95",
-        f"{_FIT}; starts are the default scheduler's, of which one is drawn.",
+        f"{_FIT}; starts are the default scheduler's on empty nodes, of which one is drawn. Held to "
+        "a tenth. With 4 pods that start is all but the best already; what else ran on the "
+        "testbed, so that a start was worse, is not printed.",
         measure=_MEASURE,
         ours=lambda r: ", ".join(f"{reach_fit.moves(r, pods):.2f}" for pods in reach_fit.MOVES),
+        holds=lambda r: all(
+            abs(reach_fit.moves(r, pods) - moves) <= 0.1 * moves
+            for pods, (moves, _) in reach_fit.MOVES.items()
+        ),
+        whose="open",
         page=_PAGE,
     ),
     Entry(
         "claim, sec. VII-F: pods moved",
         "Share of the pods moved at 4, 12, 20 pods.",
         "39.5, 52, 42 %",
-        f"{_FIT}; moves by pods, a pod may move twice.",
+        f"{_FIT}; moves by pods, a pod may move twice. As the moves: held to a tenth of them.",
         measure=_MEASURE,
         ours=lambda r: (
             ", ".join(f"{100 * reach_fit.moves(r, pods) / pods:.0f}" for pods in reach_fit.MOVES)
             + " %"
         ),
+        holds=lambda r: all(
+            abs(100 * reach_fit.moves(r, pods) / pods - share) <= 0.1 * share
+            for pods, (_, share) in reach_fit.MOVES.items()
+        ),
+        whose="open",
         page=_PAGE,
     ),
     Entry(
@@ -309,7 +338,7 @@ ENTRIES = (
         ours=lambda r: (
             ", ".join(f"{v:.0f}" for v in list(reach_training.minutes(r).values())[:6]) + " min"
         ),
-        holds=lambda r: max(list(reach_training.minutes(r).values())[:6]) <= 10,
+        cannot="another machine.",
         measure=_TRAINING,
     ),
     Entry(
@@ -326,6 +355,7 @@ ENTRIES = (
             for name, least in zip(r["cases"], (0.079, 0.10, 0.08), strict=True)
         ),
         page=_PAGE,
+        whose="ours",
     ),
 )
 

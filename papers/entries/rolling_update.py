@@ -1,5 +1,6 @@
 """M. Zambianco et al., ICIN 2024: rolling-update."""
 
+import itertools
 from typing import Any
 
 from papers.entry import Entry, Paper
@@ -26,6 +27,75 @@ def _above(result: Any, scheme: str) -> float:
     return max(cost / best - 1 for cost, best in pairs)
 
 
+def _dearest(result: Any) -> bool:
+    """Return whether Rolling Update costs most of all schemes, at all sizes of Figs. 2 to 4."""
+    return all(
+        row["rolling update"][0] >= max(row[name][0] for name in zambianco.SCHEMES)
+        for sizes in result["figures"].values()
+        for row in sizes.values()
+    )
+
+
+def _stops(result: Any) -> list[tuple[float, float, float]]:
+    """Return disruptions of Algorithm 2, of a strict and of a loose random order, all sizes."""
+    names = ("text", "strict random order", "random order")
+    columns = (_all(result, f"two-phase, {name}", 1) for name in names)
+    return list(zip(*columns, strict=True))
+
+
+def _disruptions(result: Any) -> str:
+    """Return the disruptions where all may move, and in how many settings Algorithm 2 is best."""
+    shown = "; ".join(
+        f"{figure}: {rows['two-phase, text'][1]:.2f} v "
+        f"{rows['two-phase, strict random order'][1]:.1f} (among what fits "
+        f"{rows['two-phase, random order'][1]:.2f})"
+        for figure, rows in ((f, zambianco.ranking(result, f)) for f in result["figures"])
+    )
+    rows = _stops(result)
+    fewer = sum(paper < strict for paper, strict, _ in rows)
+    loose = sum(paper < among for paper, _, among in rows)
+    return f"{shown}; fewer in {fewer} of {len(rows)} settings (among what fits {loose})"
+
+
+def _quality(result: Any, figure: str, scheme: str) -> list[float]:
+    """Return the QoS violation of a scheme by the number that may move."""
+    sizes = result["figures"][figure]
+    return [sizes[key][scheme][2] for key in sorted(sizes, key=int)]
+
+
+def _rises(values: list[float]) -> bool:
+    return all(late >= early for early, late in itertools.pairwise(values))
+
+
+def _mean_cost(result: Any, figure: str, scheme: str) -> float:
+    sizes = result["figures"][figure].values()
+    return sum(row[scheme][0] for row in sizes) / len(sizes)
+
+
+#: By what share the mean cost of Fig. 3 is above that of Fig. 2, of the schemes of the paper.
+_PAPERS = ("decomposition", "two-phase, text", "rolling update", "recreate")
+
+
+def _four_clusters(result: Any) -> dict[str, float]:
+    return {
+        name: _mean_cost(result, "fig3", name) / _mean_cost(result, "fig2", name) - 1
+        for name in _PAPERS
+    }
+
+
+def _times(result: Any) -> dict[str, float]:
+    """Return CPU seconds of the schemes of Fig. 5 where all may move."""
+    rows = zambianco.ranking(result, "fig3")
+    return {name: rows[name][4] for name in ("two-phase, text", "rolling update", "recreate")}
+
+
+def _gain(result: Any, scheme: str) -> float:
+    """Return the share of the possible saving that a scheme reaches at 500 microservices."""
+    rows = zambianco.ranking(result, "fig4")
+    most, least = rows["limits"]
+    return (most - rows[scheme][0]) / (most - least)
+
+
 def _near_bound(result: Any) -> str:
     """Return the cost of both readings of Algorithm 1 at 500 microservices, and the bound."""
     found = zambianco.ranking(result, "fig4")
@@ -39,6 +109,13 @@ def _near_bound(result: Any) -> str:
 
 ENTRIES = (
     Entry("Fig. 1", "Clusters of several clouds.", "a drawing", "A drawing.", nothing=True),
+    Entry(
+        "(1)",
+        "What a deployment must keep: capacity, and latency limits.",
+        "an equation",
+        "The referee's rules: placeopt/rolling_update/referee.py.",
+        nothing=True,
+    ),
     Entry(
         "(2)-(9)",
         "The integer program of the rolling update.",
@@ -94,29 +171,65 @@ ENTRIES = (
         "claim, sec. V-B: optimal and heuristic in cost",
         "The heuristic and Recreate approximate the optimum; Rolling Update is the dearest.",
         "in words",
-        "Rolling Update against the two-phase heuristic, all sizes of Figs. 2 to 4.",
+        "Met: Rolling Update is the dearest of all schemes at all sizes of Figs. 2 to 4.",
         measure=_MEASURE,
         ours=lambda r: (
             f"heuristic at most {100 * _above(r, 'two-phase, text'):.1f} % above the optimum, "
+            f"Recreate {100 * _above(r, 'recreate'):.1f} %, "
             f"Rolling Update {100 * _above(r, 'rolling update'):.1f} %"
         ),
-        holds=lambda r: _above(r, "two-phase, text") < _above(r, "rolling update"),
+        holds=_dearest,
         page=_PAGE,
     ),
     Entry(
         "claim, sec. V-B: disruptions",
-        "The heuristic's are close to zero, below those of a random order.",
+        "The heuristic's are close to zero, below those of a randomly generated order.",
         "in words",
-        "Over 50 instances each, Algorithm 2 is no better than a random order of what fits.",
+        "A random order is one permutation of all moves, in which what does not fit at its turn is "
+        "turned off. Read as a random choice among the moves that fit, which needs the same look "
+        "at the room as Algorithm 2, it is as good. Both are on the page.",
+        measure=_MEASURE,
+        ours=_disruptions,
+        holds=lambda r: all(paper < strict for paper, strict, _ in _stops(r)),
+        page=_PAGE,
+    ),
+    Entry(
+        "claim, sec. V-B: QoS of the baselines",
+        "Recreate and Rolling Update break more locality constraints the more may move.",
+        "in words",
+        "Rolling Update: as printed. Recreate breaks many at every size. The weights of its "
+        "scheduler are not printed (`high affinity values`); ours are in "
+        "models/rolling_update/README.md.",
         measure=_MEASURE,
         ours=lambda r: "; ".join(
-            f"{figure}: {rows['two-phase, text'][1]:.2f} v {rows['two-phase, random order'][1]:.2f}"
-            for figure, rows in ((f, zambianco.ranking(r, f)) for f in r["figures"])
+            f"{name}, {figure}: {' '.join(f'{v:.3f}' for v in _quality(r, figure, name))}"
+            for name in ("rolling update", "recreate")
+            for figure in ("fig2", "fig3")
         ),
         holds=lambda r: all(
-            rows["two-phase, text"][1] < rows["two-phase, random order"][1]
-            for rows in (zambianco.ranking(r, f) for f in r["figures"])
+            _rises(_quality(r, figure, name))
+            for name in ("rolling update", "recreate")
+            for figure in ("fig2", "fig3")
         ),
+        whose="open",
+        page=_PAGE,
+    ),
+    Entry(
+        "claim, sec. V-B: four clusters",
+        "With four clusters all schemes are worse than with two, the optimum least.",
+        "in words",
+        "The optimum loses least, as printed, but here it loses nothing: 16 nodes in four clusters "
+        "are drawn anew, with other flows and prices, and the bound is lower too.",
+        measure=_MEASURE,
+        ours=lambda r: (
+            "mean cost against two clusters: "
+            + ", ".join(f"{name} {v:+.1%}" for name, v in _four_clusters(r).items())
+        ),
+        holds=lambda r: (
+            min(_four_clusters(r).values()) > 0
+            and min(_four_clusters(r), key=_four_clusters(r).__getitem__) == "decomposition"
+        ),
+        whose="open",
         page=_PAGE,
     ),
     Entry(
@@ -134,17 +247,44 @@ ENTRIES = (
         page=_PAGE,
     ),
     Entry(
-        "claim, sec. V-B: large",
+        "claim, sec. V-B: large, against Rolling Update",
+        "At 500 microservices the heuristic saves considerably more than Rolling Update.",
+        "in words",
+        "Of what could be saved at most: the start less the lower bound.",
+        measure=_MEASURE,
+        ours=lambda r: (
+            f"heuristic {_gain(r, 'two-phase, text'):.0%} of the possible saving, "
+            f"Rolling Update {_gain(r, 'rolling update'):.0%}"
+        ),
+        holds=lambda r: _gain(r, "two-phase, text") > _gain(r, "rolling update"),
+        page=_PAGE,
+    ),
+    Entry(
+        "claim, sec. V-B: large, bound",
         "At 500 microservices the heuristic's cost is close to the lower bound.",
         "in words",
-        "Held to 2 % here, as no number is printed, with Algorithm 1 as the text has it; the "
-        "choice of cluster that its line 10 prints, by argmin, would meet it. 50 instances.",
+        "Algorithm 1 as the text has it, and with the choice of cluster that its line 10 prints.",
         measure=_MEASURE,
         ours=_near_bound,
-        holds=lambda r: (
-            zambianco.ranking(r, "fig4")["two-phase, text"][0]
-            <= 1.02 * zambianco.ranking(r, "fig4")["limits"][1]
+        cannot="how close is not printed.",
+        page=_PAGE,
+    ),
+    Entry(
+        "claim, sec. V-B: time",
+        "The heuristic is far faster than the optimum; Recreate and Rolling Update are faster yet.",
+        "in words",
+        "Fig. 5 where all 50 may move. The program had more to do than it could at that size.",
+        measure=_MEASURE,
+        ours=lambda r: (
+            ", ".join(f"{name} {1000 * v:.2f} ms" for name, v in _times(r).items())
+            + f"; program {r['program']['10'][0]['seconds']:.1f} CPU s with 10 that may move"
         ),
+        holds=lambda r: (
+            r["program"]["10"][0]["seconds"] > _times(r)["two-phase, text"]
+            and max(_times(r)["rolling update"], _times(r)["recreate"])
+            < _times(r)["two-phase, text"]
+        ),
+        whose="ours",
         page=_PAGE,
     ),
     Entry(

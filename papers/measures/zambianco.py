@@ -26,7 +26,7 @@ from placeopt.rolling_update import model as models
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 
-FULL = {"instances": 50, "large": 50, "program_seeds": 1, "seconds": 60.0}
+FULL = {"instances": 50, "large": 50, "program_seeds": 1, "seconds": 180.0}
 QUICK = {"instances": 3, "large": 1, "program_seeds": 1, "seconds": 5.0}
 #: Applications of five microservices that may move, with the program; four clusters, 16 nodes.
 MOVING = (1, 2, 3, 4, 5, 6)

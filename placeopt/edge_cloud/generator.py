@@ -3,7 +3,10 @@
 The paper's tables of node characteristics and delays are not in its public text. The numbers here
 are chosen from its prose: near-edge nodes of 1-8 cores, far-edge of 40-80, clouds of 400-600; costs
 of 1-10 units, the dearest at the edge; networking about half of the cost in the cloud and about a
-twentieth at the edge.
+twentieth at the edge. There are two profiles of them. ``stated`` draws from the widest ranges that
+the prose leaves, and data come from a near-edge node. ``paper`` is fitted to the four numbers that
+the paper prints of its Figs 3 and 5 (papers/results/edge_cloud_profile.md): its ranges are
+narrower, and data come from access points that cannot compute, as the paper says of some.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.documents import Document
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import UsageError, require_known
 
 #: layer -> inclusive ranges: whole cores, whole GiB, operating cost, network cost.
 LAYERS = {
@@ -19,6 +22,14 @@ LAYERS = {
     "far-edge": ((40, 80), (50, 100), (4.0, 6.0), (0.6, 1.0)),
     "cloud": ((400, 600), (600, 800), (1.0, 2.0), (1.2, 1.8)),
 }
+#: The same of the profile ``paper``, and the delay in ms of an access point from its near-edge node.
+FITTED = {
+    "near-edge": ((1, 8), (1, 8), (6.4, 8.4), (0.25, 0.5)),
+    "far-edge": LAYERS["far-edge"],
+    "cloud": ((400, 600), (600, 800), (1.5, 2.0), (1.4, 1.9)),
+}
+ACCESS_MS = 9.0
+PROFILES = {"stated": LAYERS, "paper": FITTED}
 #: Ranges of the delay in ms between two nodes, by their layers.
 DELAYS_MS = {
     ("near-edge", "near-edge"): (1.0, 6.0),
@@ -42,7 +53,7 @@ TOPOLOGIES = {
     "extended": {"near": 150, "far": 30, "cloud": 7},
 }
 #: Demand of all applications together, in applications at load 1, at which greedy and rollout are
-#: as near to the best known as the paper says (benchmarks/papers/results/edge_cloud_table4.md).
+#: as near to the best known as the paper says (papers/results/edge_cloud_table4.md).
 PAPER_DEMAND = 3.0
 
 
@@ -55,10 +66,12 @@ def generate(
     cloud: int = 2,
     load: float = 0.4,
     demand: float = 0.0,
+    profile: str = "stated",
 ) -> Document:
     """Return the document of a random instance.
 
-    Applications are trees of microservices whose data come from a near-edge node.
+    Applications are trees of microservices whose data come from a near-edge node, or with the
+    profile ``paper`` from an access point beside one.
 
     Parameters
     ----------
@@ -73,7 +86,10 @@ def generate(
     demand : float
         Above 0 the load is ``demand / applications``: more applications then ask for as much in
         all. `PAPER_DEMAND` is the regime in which the paper's Table 4 comes out.
+    profile : str
+        One of `PROFILES`: costs, and where data come from.
     """
+    require_known("profile", profile, PROFILES)
     counts = (("applications", applications, 1), ("near", near, 1), ("far", far, 0))
     for label, value, lowest in (*counts, ("cloud", cloud, 0)):
         if not lowest <= value <= 10**5:
@@ -85,21 +101,58 @@ def generate(
         raise UsageError(f"load is {load}; legal: above 0, at most 100")
     rng = np.random.default_rng(seed)
     nodes = [
-        _node(rng, layer, k + 1)
+        _node(rng, layer, k + 1, PROFILES[profile][layer])
         for layer, count in zip(LAYERS, (near, far, cloud), strict=True)
         for k in range(count)
     ]
-    return {
+    document: Document = {
         "problem": "edge-cloud",
         "name": f"generated-{near}-{far}-{cloud}-{applications}-load{load:g}-seed{seed}",
         "nodes": nodes,
         "delay_ms": _delays(rng, nodes),
         "applications": [_application(rng, k + 1, near, load) for k in range(applications)],
     }
+    if profile == "paper":
+        document["name"] += "-paper"
+        _add_access_points(document)
+    return document
 
 
-def _node(rng: np.random.Generator, layer: str, number: int) -> Document:
-    cores, memory, operating, network = LAYERS[layer]
+def _add_access_points(document: Document) -> None:
+    """Move every source to a node without cores, `ACCESS_MS` off its near-edge node, in place."""
+    delays, beside = document["delay_ms"], {}
+    names = [node["name"] for node in document["nodes"]]
+    for near in sorted({application["source"] for application in document["applications"]}):
+        beside[near] = f"access-{near.removeprefix('near-')}"
+        delays[beside[near]] = {
+            name: round(ACCESS_MS + _delay(delays, near, name), 2) for name in names
+        }
+    document["nodes"] += [
+        {
+            "name": name,
+            "layer": "access",
+            "cpu_cores": 0.0,
+            "memory_gib": 0.0,
+            "operating_cost": 0.0,
+            "network_cost": 0.0,
+        }
+        for name in beside.values()
+    ]
+    for application in document["applications"]:
+        application["source"] = beside[application["source"]]
+
+
+def _delay(delays: dict[str, dict[str, float]], one: str, other: str) -> float:
+    """Return the delay between two nodes, of which the earlier one has it."""
+    if one == other:
+        return 0.0
+    return delays[one][other] if other in delays.get(one, {}) else delays[other][one]
+
+
+def _node(
+    rng: np.random.Generator, layer: str, number: int, ranges: tuple[tuple[float, float], ...]
+) -> Document:
+    cores, memory, operating, network = ranges
     return {
         "name": f"{layer.removesuffix('-edge')}-{number}",
         "layer": layer,

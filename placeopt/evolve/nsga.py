@@ -59,13 +59,21 @@ def nsga3(
         int | None,
         Field(ge=1, le=30, description="Of an axis, by reference directions; none for about 200."),
     ] = None,
+    population: Annotated[
+        int | None,
+        Field(
+            ge=2,
+            le=10_000,
+            description="Survivors of a generation; none for one a direction, at least 100.",
+        ),
+    ] = None,
     offspring: Offspring = 2000,
     points: MaxPoints = 500,
     encoding: Encoding = "own",
     operators: Operators = "own",
     seeded: Seeded = True,
 ) -> Front:
-    """Run NSGA-III; the population is as large as the reference directions, at least 100."""
+    """Run NSGA-III."""
     with deferred(*_UNUSED):
         from pymoo.algorithms.moo.nsga3 import NSGA3
 
@@ -73,7 +81,8 @@ def nsga3(
     directions = simplex(divisions, dimensions) if divisions else lattice(dimensions)
     algorithm = partial(NSGA3, directions)
     variant = Variant(encoding, operators, seeded)
-    return _run("nsga3", algorithm, task, variant, max(100, len(directions)), offspring, points)
+    survivors = population or max(100, len(directions))
+    return _run("nsga3", algorithm, task, variant, survivors, offspring, points)
 
 
 class _BudgetEndedError(Exception):
