@@ -32,10 +32,12 @@ class CpuBudget(Budget):
         return time.process_time() - self._cpu
 
 
-def instance(seed: int, topology: str, applications: int, demand: float) -> EdgeCloud:
+def instance(
+    seed: int, topology: str, applications: int, demand: float, profile: str = "stated"
+) -> EdgeCloud:
     """Return an instance in which all applications together ask for `demand`, its arrays made."""
     sizes = TOPOLOGIES[topology] | {"applications": applications, "demand": demand}
-    problem = EdgeCloud.generate(seed, **sizes)
+    problem = EdgeCloud.generate(seed, **sizes, profile=profile)
     assert problem.arrays is not None
     return problem
 

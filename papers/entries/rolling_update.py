@@ -137,6 +137,7 @@ ENTRIES = (
         "10 parameters",
         "`placeopt generate rolling-update` draws so.",
         nothing=True,
+        derived=("10",),
     ),
     *(
         Entry(
@@ -235,7 +236,7 @@ ENTRIES = (
     Entry(
         "claim, sec. V-B: QoS",
         "Optimum and heuristic break no locality constraint with two clusters.",
-        "0 (Fig. 2c)",
+        "zero (Fig. 2c)",
         "With the clusters read as the text has it.",
         measure=_MEASURE,
         ours=lambda r: _shown(r, "fig2", 2),

@@ -5,7 +5,7 @@ are chosen from its prose: near-edge nodes of 1-8 cores, far-edge of 40-80, clou
 of 1-10 units, the dearest at the edge; networking about half of the cost in the cloud and about a
 twentieth at the edge. There are two profiles of them. ``stated`` draws from the widest ranges that
 the prose leaves, and data come from a near-edge node. ``paper`` is fitted to the four numbers that
-the paper prints of its Figs 3 and 5 (papers/results/edge_cloud_profile.md): its ranges are
+the paper prints of its Figs 3 and 5 (papers/results/edge_cloud_figures.md): its ranges are
 narrower, and data come from access points that cannot compute, as the paper says of some.
 """
 
@@ -22,7 +22,7 @@ LAYERS = {
     "far-edge": ((40, 80), (50, 100), (4.0, 6.0), (0.6, 1.0)),
     "cloud": ((400, 600), (600, 800), (1.0, 2.0), (1.2, 1.8)),
 }
-#: The same of the profile ``paper``, and the delay in ms of an access point from its near-edge node.
+#: The same of the profile ``paper``; how many ms an access point is off its near-edge node.
 FITTED = {
     "near-edge": ((1, 8), (1, 8), (6.4, 8.4), (0.25, 0.5)),
     "far-edge": LAYERS["far-edge"],
@@ -52,8 +52,9 @@ TOPOLOGIES = {
     "basic": {"near": 20, "far": 5, "cloud": 2},
     "extended": {"near": 150, "far": 30, "cloud": 7},
 }
-#: Demand of all applications together, in applications at load 1, at which greedy and rollout are
-#: as near to the best known as the paper says (papers/results/edge_cloud_table4.md).
+#: Demand of all applications together, in applications at load 1, at which greedy finds the best
+#: known plan; at twice of it greedy and rollout are as far from that as the paper's Table 4 says
+#: (papers/results/edge_cloud_table4.md).
 PAPER_DEMAND = 3.0
 
 
@@ -85,7 +86,7 @@ def generate(
         the near edge is at 0.4.
     demand : float
         Above 0 the load is ``demand / applications``: more applications then ask for as much in
-        all. `PAPER_DEMAND` is the regime in which the paper's Table 4 comes out.
+        all. `PAPER_DEMAND` times 2 is the regime in which the paper's Table 4 comes out.
     profile : str
         One of `PROFILES`: costs, and where data come from.
     """

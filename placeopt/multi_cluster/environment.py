@@ -16,7 +16,7 @@ from placeopt.rl.settings import TrainingSettings
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = MultiClusterBatch.score
 #: Options that say which actions, rewards and observations there are, of an instance too.
-CHOICES = ("spreads", "accept", "acceptance", "masked", "observation")
+CHOICES = ("spreads", "first_spread", "accept", "acceptance", "masked", "observation")
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
 _PAPER_EPISODES = {"semantics": "published", "spreads": 1, "observation": "paper"}
@@ -79,6 +79,7 @@ def batch(
     replicas: Sequence[int] = (1, 7),
     steps: int = 100,
     spreads: int = 3,
+    first_spread: str = "ffd",
     accept: str = "free",
     acceptance: bool = False,
     masked: bool = True,

@@ -21,6 +21,15 @@ MeanDuration = Annotated[
 NumSpreads = Annotated[
     int, Field(ge=0, le=3, description="Spreads among the actions: FFD, then FFI, then BF1B1.")
 ]
+#: What the first spread does: FFD by the rules; FFD as the paper prints it; Karmada's division.
+FirstSpread = Annotated[
+    Literal["ffd", "printed", "divide"],
+    Field(
+        description="What the first spread does: FFD by the rules of the episodes; FFD repeated "
+        "until nothing is left, as the paper prints it (the fixed rules do that anyway); or "
+        "replicas divided by what clusters can still take, as Karmada does (divide)."
+    ),
+]
 Accept = Annotated[
     Literal["free", "first", "whole"],
     Field(

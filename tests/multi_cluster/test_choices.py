@@ -185,6 +185,35 @@ def test_karmada_divided_plans_are_what_the_referee_says(semantics):
 
 
 @pytest.mark.parametrize("semantics", ["fixed", "published"])
+@pytest.mark.parametrize("first_spread", ["printed", "divide"])
+def test_a_first_spread_that_places_whatever_fits(semantics, first_spread):
+    """Where several clusters together have room, it places all replicas, and the referee agrees."""
+    crowded = {**CROWDED, "semantics": semantics, "accept": "first"}
+    common, placing = begun(**crowded), begun(**crowded, first_spread=first_spread)
+    assert placing.num_actions == common.num_actions
+    first, rng = placing.clusters, np.random.default_rng(5)
+    for _ in range(placing.steps):
+        splits, asked = placing.outcomes.split[:, 0], placing.traces.replicas
+        at_hand = asked[np.arange(len(SEEDS)), np.minimum(placing.state.now, placing.steps - 1)]
+        accepted = placing.outcomes.accepts[:, first]
+        assert (splits.sum(axis=1) == at_hand)[accepted].all(), "no replica is left out"
+        actions = np.where(placing.masks, rng.random(placing.masks.shape), -1).argmax(axis=1)
+        placing.step(np.where(accepted, first, actions))
+    policies.play(common, policies.of("myopic", BALANCED), np.random.default_rng(0))
+    assert placing.ended.all() and not placing.masks[:, :-1].any()
+    whole, of_others = placing.info()["whole"].mean(), common.info()["whole"].mean()
+    if semantics == "published":
+        assert whole > of_others + 0.1, "one pass leaves replicas out"
+
+    problem = MultiCluster.generate(seed=4, requests=25, semantics=semantics)
+    stream = Stream.of(problem, first_spread=first_spread)
+    policies.play(stream, policies.of("myopic", BALANCED), np.random.default_rng(0))
+    verdict = problem.evaluate(stream.plan(0))
+    assert verdict.feasible
+    assert verdict.values == pytest.approx(stream.values([1000.0, 16.0, 0.75, 1.0])[0])
+
+
+@pytest.mark.parametrize("semantics", ["fixed", "published"])
 def test_the_paper_sees_ten_columns(semantics):
     """Table 3, computed one number at a time; spreads and the refusal have no cluster."""
     made = begun(observation="paper", spreads=1, semantics=semantics, clusters=3)

@@ -34,7 +34,7 @@ def _fits(free, demand, c, replicas):
 
 
 @kernel
-def _threshold(free, demand, asked):
+def most_at_once(free, demand, asked):
     """Return how many replicas the fullest cluster takes, within 1 and all but one."""
     threshold = asked - 1
     for c in range(len(free)):
@@ -45,7 +45,7 @@ def _threshold(free, demand, asked):
 
 
 @kernel
-def _first_fit(free, demand, asked, order, threshold, split):
+def first_fit(free, demand, asked, order, threshold, split):
     """Write algorithm 1 of the paper, over the clusters in `order`, into `split` (C,).
 
     Return whether all replicas find a place, on two clusters or more.
@@ -74,7 +74,7 @@ def _remaining(free, capacity, demand, c, r, replicas):
 def _best_fit(free, capacity, demand, asked, remaining, split):
     """Write BF1B1 into `split` (C,): each replica where the least cpu, then memory, remains.
 
-    Return as `_first_fit`; `remaining` (C,) is scratch.
+    Return as `first_fit`; `remaining` (C,) is scratch.
     """
     width = 0
     for c in range(len(split)):
@@ -105,10 +105,10 @@ def _best_fit(free, capacity, demand, asked, remaining, split):
 def _spread(free, capacity, demand, asked, order, remaining, split, accepts):
     """Write the three spreads, and whether each places the request."""
     clusters = len(free)
-    threshold = _threshold(free, demand, asked)
+    threshold = most_at_once(free, demand, asked)
     for s in range(2):
         sort_by_free_cpu(free, s == FFD, order)
-        accepts[clusters + s] = _first_fit(free, demand, asked, order, threshold, split[s])
+        accepts[clusters + s] = first_fit(free, demand, asked, order, threshold, split[s])
     accepts[clusters + BF1B1] = _best_fit(free, capacity, demand, asked, remaining, split[BF1B1])
 
 
@@ -274,7 +274,10 @@ def replicas_that_fit(room, demand):
 
 @allocating_kernel
 def divide_all(traces, state, outcomes, actions):
-    """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,)."""
+    """Write Karmada's division into the place of FFD in `outcomes`, and its `actions` (N,).
+
+    A refusal costs where anything places the request.
+    """
     clusters = state.load.shape[1]
     weights = np.zeros(clusters, np.int64)
     for i in range(len(actions)):
@@ -284,6 +287,7 @@ def divide_all(traces, state, outcomes, actions):
             weights[c] = replicas_that_fit(state.free[i, c], traces.demand[i, t])
         actions[i] = take_by_weight(weights, asked, split[FFD])
         outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
+        refusal = -1.0 if outcomes.accepts[i, : clusters + REFUSAL].any() else 0.0
         _write_latencies(
             state.raw[i],
             traces.increase[i, t],
@@ -292,4 +296,4 @@ def divide_all(traces, state, outcomes, actions):
             outcomes.accepts[i],
             outcomes.outcome[i],
         )
-        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
+        write_rewards(i, asked, refusal, traces, state, outcomes)

@@ -11,6 +11,8 @@ import numpy as np
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.simulator.outcomes import (
+    first_fit,
+    most_at_once,
     replicas_that_fit,
     sort_by_free_cpu,
     take_by_weight,
@@ -194,6 +196,31 @@ def divide_all(traces, state, outcomes, actions):
             weights[c] = replicas_that_fit(room, traces.demand[i, t])
         actions[i] = take_by_weight(weights, asked, split[FFD])
         outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
+        _write_latencies(state.matrix[i], asked, split, outcomes.accepts[i], outcomes.outcome[i])
+        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
+
+
+@allocating_kernel
+def repeat_all(traces, state, outcomes, actions):
+    """Write algorithm 1 as printed into the place of FFD in `outcomes`, and its `actions` (N,).
+
+    Its loop is repeated until nothing is left; it ends as well where nothing more fits, and sees
+    what it has placed, which the printed one does not. Clusters are filled as far as masks allow.
+    """
+    clusters = state.load.shape[1]
+    order, room = np.zeros(clusters, np.int64), np.zeros((clusters, 2), np.int64)
+    for i in range(len(actions)):
+        t = min(state.now[i], traces.replicas.shape[1] - 1)
+        asked, split, demand = traces.replicas[i, t], outcomes.split[i], traces.demand[i, t]
+        for c in range(clusters):
+            for r in range(2):
+                used = traces.capacity[i, c, r] * FILL // 100 - state.used[i, c, r]
+                room[c, r] = max(used, 0)
+        sort_by_free_cpu(state.free[i], True, order)
+        threshold = most_at_once(room, demand, asked)
+        fits = asked > 1 and first_fit(room, demand, asked, order, threshold, split[FFD])
+        actions[i] = clusters + (FFD if fits else REFUSAL)
+        outcomes.accepts[i, clusters + FFD] = fits
         _write_latencies(state.matrix[i], asked, split, outcomes.accepts[i], outcomes.outcome[i])
         write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
 

@@ -21,6 +21,7 @@ from placeopt.core.problem import keywords
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.options import (
     Accept,
+    FirstSpread,
     MeanDuration,
     NumClusters,
     NumReplicas,
@@ -48,6 +49,7 @@ from placeopt.multi_cluster.simulator.state import (
     COST,
     CPU,
     EXTRA,
+    FFD,
     GINI,
     LAST_GINI,
     LATENCY,
@@ -90,6 +92,9 @@ class Stream(Batch):
         Requests of an episode.
     spreads : int
         How many of FFD, FFI and BF1B1, in this order, are among the actions.
+    first_spread : {"ffd", "printed", "divide"}
+        What stands in the place of FFD: FFD by the rules; as the paper prints it, repeated until
+        nothing is left (the fixed rules do that anyway); Karmada's division, see `divide`.
     accept : {"free", "first", "whole"}
         When a refusal is legal: always; only where no other action places the request; or, beyond
         that, a published spread that leaves replicas out only where no action places all.
@@ -123,6 +128,7 @@ class Stream(Batch):
         replicas: tuple[NumReplicas, NumReplicas] = (1, 7),
         steps: NumRequests = 100,
         spreads: NumSpreads = 3,
+        first_spread: FirstSpread = "ffd",
         accept: Accept = "free",
         acceptance: bool = False,
         masked: bool = True,
@@ -137,6 +143,7 @@ class Stream(Batch):
         self.clusters, self.semantics = options["clusters"], options["semantics"]
         self.rate = options["rate"] or RATES[self.semantics]
         self.duration, self.replicas = options["duration"], options["replicas"]
+        self.first_spread = options["first_spread"]
         self.accept, self.acceptance = options["accept"], options["acceptance"]
         self.masked = options["masked"]
         if self.accept != "free" and not self.masked:
@@ -159,8 +166,8 @@ class Stream(Batch):
     def of(cls, problem: MultiCluster, num_envs: int = 1, **choices: Any) -> Self:
         """Return running environments that all play the trace of an instance, whatever their seeds.
 
-        `choices` are `spreads`, `accept`, `acceptance` and `masked`. `redraw` draws by the trace's
-        own rate, mean duration, deployments and replicas.
+        `choices` are `spreads`, `first_spread`, `accept`, `acceptance` and `masked`. `redraw` draws
+        by the trace's own rate, mean duration, deployments and replicas.
         """
         arrays, steps = problem.arrays, len(problem.requests)
         unit, last = arrays.unit[2], float(arrays.arrival[-1])
@@ -243,7 +250,7 @@ class Stream(Batch):
         Where an action would not place its request, that one is taken which does and has the
         highest sum of reward parts; where none does, the request is refused.
         """
-        if not self.published:
+        if not self.published and self.first_spread != "divide":
             playback.play_all(self.traces, self.state, self.outcomes, wanted, self._everyone)
             return
         refusal, accepts = self.num_actions - 1, self.outcomes.accepts
@@ -415,9 +422,24 @@ class Stream(Batch):
         """Bring what every action leads to, and the masks, up to date."""
         refresh_all = (published_rules if self.published else outcomes).refresh_all
         refresh_all(self.traces, self.state, self.outcomes, chosen)
+        self._replace_first_spread()
         if self.accept != "free" or self.num_actions < self.clusters + EXTRA:
             self._restrict(chosen)
         self._show()
+
+    def _replace_first_spread(self) -> None:
+        """Put what `first_spread` says in the place of FFD."""
+        if self.first_spread == "divide":
+            replace = (published_rules if self.published else outcomes).divide_all
+        elif self.first_spread == "printed" and self.published:
+            replace = published_rules.repeat_all
+        else:
+            return
+        accepts, first = self.outcomes.accepts, self.clusters + FFD
+        replace(self.traces, self.state, self.outcomes, np.zeros(self.num_envs, dtype=np.int64))
+        accepts[self.ended, first] = False
+        if not self.published:
+            self.outcomes.masks[:, first] = accepts[:, first]
 
     def _restrict(self, chosen: np.ndarray) -> None:
         """Take out of the masks, in place, the spreads left out and what `accept` rules out."""
