@@ -100,7 +100,7 @@ def _size_holds(result: Any) -> bool:
 
 
 def _curve(result: Any, figure: str) -> str:
-    values = [row[2] for row in result["paper"][figure]]
+    values = [row[2] for row in result["contended"][figure]]
     return ", ".join("no plan" if v is None else f"{v:.1f}" for v in values)
 
 

@@ -365,3 +365,25 @@ def test_the_paper_regime_holds_the_demand():
     assert 0.7 < cores[0] / cores[1] < 1.4
     with pytest.raises(UsageError, match="demand is -1"):
         EdgeCloud.generate(1, demand=-1.0)
+
+
+def test_the_papers_profile_has_data_from_access_points():
+    """Sources cannot compute; every method finds a plan, and latency falls, but not to nothing."""
+    sizes = {"applications": 12, "near": 6, "far": 2, "cloud": 1, "demand": 0.3}
+    problem = EdgeCloud.generate(2, profile="paper", **sizes)
+    nodes = {node.name: node for node in problem.nodes}
+    sources = {application.source for application in problem.applications}
+    assert all(nodes[name].layer == "access" and nodes[name].cpu_cores == 0 for name in sources)
+    assert {node.name for node in problem.nodes if node.layer == "access"} == sources
+    for weight, least in ((0.001, 9.0), (0.999, 30.0)):
+        task = Task(problem, problem.objectives, Budget(evaluations=20), 1)
+        front = heuristics.price_guided(task, weight=weight)
+        best = min(front.points, key=lambda p: p.values[0] * weight + p.values[1] * (1 - weight))
+        placed = {n for a in best.plan["placement"].values() for n in a.values()}
+        assert not placed & sources
+        assert best.values[1] >= least * len(problem.applications)
+    for method in ("greedy", "lns", "rollout", "nsga2"):
+        points = placeopt.solve(problem, method, evaluations=200).points
+        assert points and all(problem.evaluate(p.plan).feasible for p in points)
+    with pytest.raises(UsageError, match="profile"):
+        EdgeCloud.generate(1, profile="papers")
