@@ -45,9 +45,6 @@ SCHEMES: dict[str, Callable[[RollingUpdate, np.random.Generator], dict[str, Any]
     "two-phase, text": baselines.two_phase_plan,
     "two-phase, literal argmin": lambda p, rng: baselines.two_phase_plan(p, rng, "argmin"),
     "two-phase, random order": lambda p, rng: baselines.two_phase_plan(p, rng, "text", "random"),
-    "two-phase, strict random order": lambda p, rng: baselines.two_phase_plan(
-        p, rng, "text", "random-strict"
-    ),
     "rolling update": lambda p, rng: baselines.rolling_update_plan(p),
     "recreate": lambda p, rng: baselines.recreate_plan(p),
 }

@@ -72,7 +72,7 @@ def test_what_is_quoted_stands_in_the_papers(scripts: ModuleType) -> None:
 
 def test_a_wrong_quotation_is_seen(scripts: ModuleType) -> None:
     quotes = importlib.import_module("papers.quotes")
-    text = "Rejections of 0.50 % and 2,000 episodes, 11.5 units. Table 9: more\n$$x$$ (1)\n"
+    text = "Rejections of 0.50 % and 2,000 episodes, 11.5 units.\nTable 9: more\n$$x$$ (1)\n"
     has = [quotes.has_number(n, text) for n in (".5", "0.5", "2000", "11.5", "1.5", "200", "9")]
     assert has == [True, True, True, True, False, False, True]
     assert quotes.left_out("rolling_update", text) == ["Table 9"]
