@@ -16,14 +16,15 @@ import numpy as np
 from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError, require_known
 
+Ranges = tuple[tuple[int, int], tuple[int, int], tuple[float, float], tuple[float, float]]
 #: layer -> inclusive ranges: whole cores, whole GiB, operating cost, network cost.
-LAYERS = {
+LAYERS: dict[str, Ranges] = {
     "near-edge": ((1, 8), (1, 8), (7.0, 10.0), (0.2, 0.6)),
     "far-edge": ((40, 80), (50, 100), (4.0, 6.0), (0.6, 1.0)),
     "cloud": ((400, 600), (600, 800), (1.0, 2.0), (1.2, 1.8)),
 }
 #: The same of the profile ``paper``; how many ms an access point is off its near-edge node.
-FITTED = {
+FITTED: dict[str, Ranges] = {
     "near-edge": ((1, 8), (1, 8), (6.4, 8.4), (0.25, 0.5)),
     "far-edge": LAYERS["far-edge"],
     "cloud": ((400, 600), (600, 800), (1.5, 2.0), (1.4, 1.9)),
@@ -150,9 +151,7 @@ def _delay(delays: dict[str, dict[str, float]], one: str, other: str) -> float:
     return delays[one][other] if other in delays.get(one, {}) else delays[other][one]
 
 
-def _node(
-    rng: np.random.Generator, layer: str, number: int, ranges: tuple[tuple[float, float], ...]
-) -> Document:
+def _node(rng: np.random.Generator, layer: str, number: int, ranges: Ranges) -> Document:
     cores, memory, operating, network = ranges
     return {
         "name": f"{layer.removesuffix('-edge')}-{number}",
