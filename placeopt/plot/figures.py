@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,8 +56,10 @@ def style_lanes(axes: Any, count: int, end: int, label: str, title: str) -> None
 def front_figure(front: Front) -> Figure:
     """Return the figure of a front: planes of pairs of objectives.
 
-    With three or more the first plane is coloured by the third objective.
+    With three or more the first plane is coloured by the third objective. Objectives that are the
+    same in all plans are left out: there is nothing to choose.
     """
+    front = _varying(front)
     count = len(front.objectives)
     if count <= 2:
         figure = new_figure(5.2, 3.9)
@@ -79,6 +82,15 @@ def front_figure(front: Front) -> Figure:
         fontsize=8,
     )
     return figure
+
+
+def _varying(front: Front) -> Front:
+    """Return the front without objectives that are the same in all points."""
+    kept = [k for k in range(len(front.objectives)) if front.ideal[k] != front.nadir[k]] or [0]
+    points = [replace(p, values=tuple(p.values[k] for k in kept)) for p in front.points]
+    bounds = tuple(tuple(bound[k] for k in kept) for bound in front.bounds)
+    goals = tuple(front.objectives[k] for k in kept)
+    return replace(front, objectives=goals, points=tuple(points), bounds=bounds, box=())
 
 
 def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:

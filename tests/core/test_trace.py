@@ -226,7 +226,7 @@ def test_fronts_are_shown_while_a_run_works() -> None:
     """Each is judged; showing them changes nothing of the result."""
     shown: list[Front] = []
     front = placeopt.solve("aws-10", "moead", evaluations=20_000, on_front=shown.append, every=0)
-    assert len(shown) > 2 and not shown[0].runs[0].completed
+    assert shown and not shown[0].runs[0].completed
     assert front.points == placeopt.solve("aws-10", "moead", evaluations=20_000).points
     volumes = [found.hypervolume(front.reference()) for found in shown]
     assert sorted(volumes) == volumes

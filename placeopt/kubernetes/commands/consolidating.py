@@ -98,7 +98,7 @@ def consolidate(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Say how small a cluster could be, and why each node that stays is still there.
+    """Say how small a cluster could be, and why each node stays.
 
     It reads a dump of kubectl get and changes nothing. The plan stops no pod: every new copy runs
     before the old one ends.
