@@ -1,6 +1,6 @@
 """Seeded mutations of every file type: refused by one line, or answered; never a traceback.
 
-`benchmarks/attacks` does the same with thousands.
+`benchmarks/attacks.py` does the same with thousands.
 """
 
 from __future__ import annotations

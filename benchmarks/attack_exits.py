@@ -1,6 +1,6 @@
 """Scripts that end while a solver may still work: every one ends with its own exit code.
 
-python benchmarks/attacks/exits.py                   # writes benchmarks/attacks/exits.md
+    python benchmarks/attack_exits.py [--scripts 300] [--seed 1]
 
 Each script solves or enumerates under a time limit of 0.2 to 5 s that is mostly too short, then
 ends as scripts do: by their last line, by ``sys.exit`` or by an error. Half of them run one after
@@ -9,21 +9,13 @@ another, half of them eight at a time.
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent)]
-
-import stamps  # noqa: E402
-from machine import facts, table  # noqa: E402
+from harness import Benchmark, table
 
 #: Sizes of generated instances: a kind, and what it is given.
 SIZES = {
@@ -136,46 +128,31 @@ def outcome(number: int, seed: int) -> tuple[str, str, str]:
 
 
 def main() -> None:
-    """Run the scripts and write exits.md."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scripts", type=int, default=300)
-    parser.add_argument("--seed", type=int, default=1)
-    given = parser.parse_args()
-    begun, machine = time.monotonic(), facts("highspy", "pyscipopt", "numpy")
+    """Run the scripts and write the page."""
+    run = Benchmark(__file__, __doc__, "highspy", "pyscipopt", "numpy", scripts=300, seed=1)
     counts: dict[str, Counter[str]] = {}
     wrong: list[str] = []
-    half = given.scripts // 2
-    for at_once, numbers in ((1, range(half)), (8, range(half, given.scripts))):
+    half, whens = run.scripts // 2, {"alone": 1, "eight at a time": 8}
+    numbers = {"alone": range(half), "eight at a time": range(half, run.scripts)}
+    for when, at_once in whens.items():
         with ThreadPoolExecutor(at_once) as pool:
-            for name, verdict, detail in pool.map(lambda k: outcome(k, given.seed), numbers):
-                when = "alone" if at_once == 1 else "eight at a time"
-                counts.setdefault(name, Counter())[f"{when}, {verdict}"] += 1
+            for name, verdict, detail in pool.map(lambda k: outcome(k, run.seed), numbers[when]):
+                counts.setdefault(name, Counter())[f"{when}: {verdict}"] += 1
                 if verdict != "as it should":
                     wrong.append(f"* {name}, {when}: {verdict}: {detail}")
                     print(wrong[-1], flush=True)
-    whens = ("alone", "eight at a time")
     verdicts = ("as it should", "aborted", "hung", "another exit code")
-    head = ("script", *(f"{when}: {verdict}" for when in whens for verdict in verdicts))
-    rows = [
-        (name, *(found[f"{when}, {verdict}"] for when in whens for verdict in verdicts))
-        for name, found in counts.items()
-    ]
-    total = ("**all**", *(sum(row[k] for row in rows) for k in range(1, len(head))))
-    text = [
-        "# Scripts that end while a solver works",
-        "",
-        "A solver's thread may outlive the interpreter, which must not end the process by a",
-        "signal. Time limits are 0.2 to 5 s; scripts end by their last line, by `sys.exit` or",
-        "by an error, and *as it should* is that exit code.",
-        "",
-        f"`python benchmarks/attacks/exits.py --scripts {given.scripts} --seed {given.seed}`. "
-        f"{machine} {time.monotonic() - begun:.0f} s.",
-        "",
-        *table(head, [*rows, total]),
-        *(["", *wrong] if wrong else []),
-        "",
-    ]
-    stamps.write(HERE / "exits.md", "\n".join(text), __file__, vars(given))
+    heads = [f"{when}: {verdict}" for when in whens for verdict in verdicts]
+    rows = [[name, *(found[head] for head in heads)] for name, found in counts.items()]
+    total = ["**all**", *(sum(row[k] for row in rows) for k in range(1, len(heads) + 1))]
+    run.write(
+        "Scripts that end while a solver works",
+        "A solver's thread may outlive the interpreter, which must not end the process by a "
+        "signal. Time limits are 0.2 to 5 s; scripts end by their last line, by `sys.exit` or by "
+        "an error, and *as it should* is that exit code.",
+        table(" | ".join(("script", *heads)), [*rows, total]),
+        wrong,
+    )
     sys.exit(bool(wrong))
 
 

@@ -1,7 +1,6 @@
 """Thousands of attacks on the command line, kills and interrupts at random moments.
 
-python benchmarks/attacks/run.py                     # writes benchmarks/attacks/results.md
-python benchmarks/attacks/run.py --row prices        # one row, every attack on a line of JSON
+    python benchmarks/attacks.py [--inputs 150] [--processes 300] [--strikes 100] [--seed 1]
 
 Rows are those of ``tests/support/attack_inputs.py``; each runs in a process of its own, so that a
 crash is one failed attack. Then some of the same attacks run as a user runs them.
@@ -9,7 +8,6 @@ crash is one failed attack. Then some of the same attacks run as a user runs the
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import selectors
@@ -24,22 +22,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import ROOT, Benchmark, shown, table
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "support")]
-
-import attack_inputs  # noqa: E402
-import stamps  # noqa: E402
-from machine import facts, table  # noqa: E402
-
-from placeopt.core.front import Front  # noqa: E402
+import attack_inputs  # isort: skip
+from placeopt.core.front import Front
 
 TOY = ROOT / "instances" / "temporal" / "toy.json"
 PLACEOPT = (sys.executable, "-m", "placeopt")
 #: Seconds without a line after which a row is taken for hung; the first attack compiles kernels.
 SILENCE = 60
 REWRITE = "from placeopt.core.front import Front\nf = Front.read({0!r})\nwhile True: f.write({0!r})"
+#: Verdict, what is wrong, seconds.
+Verdict = tuple[str, str, float]
+COUNTED = ("tried", "refused", "answered", "failed")
 
 
 # -- many attacks in one process -------------------------------------------------------------------
@@ -57,15 +52,15 @@ def attack(row: str, first: int, count: int, seed: int) -> None:
         print(json.dumps([number, found.verdict, found.detail, seconds]), flush=True)
 
 
-def verdicts(row: str, count: int, seed: int) -> Iterator[tuple[str, str, float]]:
-    """Yield (verdict, detail, seconds) of every attack of a row; a crash is one of them."""
+def verdicts(row: str, count: int, seed: int) -> Iterator[Verdict]:
+    """Yield the verdict of every attack of a row; a crash is one of them."""
     done = 0
     while done < count:
-        command = [sys.executable, __file__, "--row", row, "--first", str(done)]
-        command += ["--inputs", str(count), "--seed", str(seed)]
+        told = json.dumps([row, done, count, seed])
+        command = [sys.executable, __file__, "--call", "attack", told]
         quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         with subprocess.Popen(command, **quiet) as worker:
-            for _, verdict, detail, seconds in _lines(worker):
+            for _, verdict, detail, seconds in _lines(worker, count - done):
                 done += 1
                 yield verdict, detail, seconds
             worker.kill()
@@ -75,30 +70,30 @@ def verdicts(row: str, count: int, seed: int) -> Iterator[tuple[str, str, float]
             done += 1
 
 
-def _lines(worker: subprocess.Popen[bytes]) -> Iterator[Any]:
+def _lines(worker: subprocess.Popen[bytes], most: int) -> Iterator[Any]:
     """Yield what a worker prints, until it ends or is silent for too long."""
     assert worker.stdout is not None
     with selectors.DefaultSelector() as selector:
         selector.register(worker.stdout, selectors.EVENT_READ)
-        while selector.select(SILENCE) and (line := worker.stdout.readline()):
+        for _ in range(most):
+            if not selector.select(SILENCE) or not (line := worker.stdout.readline()):
+                return
             yield json.loads(line)
 
 
 # -- as a user runs it -----------------------------------------------------------------------------
 
 
-def processes(count: int, seed: int) -> Iterator[tuple[str, str, float]]:
+def processes(count: int, seed: int) -> Iterator[Verdict]:
     """Yield the verdicts of attacks of all rows in turn, each in a process of its own."""
     rows = list(attack_inputs.ROWS)
     for number in range(count):
         with tempfile.TemporaryDirectory() as folder:
             rng = np.random.default_rng([seed + 1, number])
             arguments = attack_inputs.ROWS[rows[number % len(rows)]](rng, Path(folder))
-            begun = time.monotonic()
+            begun, command = time.monotonic(), [*PLACEOPT, *arguments]
             try:
-                done = subprocess.run(
-                    [*PLACEOPT, *arguments], capture_output=True, timeout=SILENCE, check=False
-                )
+                done = subprocess.run(command, capture_output=True, timeout=SILENCE, check=False)
             except subprocess.TimeoutExpired:
                 yield "crash or hang", f"process {number}, seed {seed}: {arguments}", SILENCE
                 continue
@@ -124,7 +119,7 @@ def victims(folder: Path) -> list[list[str]]:
 
 def struck(
     count: int, seed: int, number: signal.Signals, judge: Callable[..., str]
-) -> Iterator[tuple[str, str, float]]:
+) -> Iterator[Verdict]:
     """Yield the verdicts of commands that get a signal at a random moment."""
     rng = np.random.default_rng([seed, int(number)])
     kinds = 3 if number == signal.SIGKILL else 2
@@ -133,12 +128,11 @@ def struck(
             folder, scratch = Path(name) / "out", Path(name) / "tmp"
             folder.mkdir()
             scratch.mkdir()
-            quick = victims(folder)[0]
-            subprocess.run(quick, stderr=subprocess.DEVNULL, check=True)
-            places = {"TMPDIR": str(scratch), "JOBLIB_TEMP_FOLDER": str(scratch)}
+            commands, places = victims(folder), ("TMPDIR", "JOBLIB_TEMP_FOLDER")
+            subprocess.run(commands[0], stderr=subprocess.DEVNULL, check=True)
             with subprocess.Popen(
-                victims(folder)[k % kinds],
-                env=os.environ | places,
+                commands[k % kinds],
+                env=os.environ | dict.fromkeys(places, str(scratch)),
                 stderr=subprocess.PIPE,
                 start_new_session=True,
             ) as victim:
@@ -201,27 +195,20 @@ def _of_session(session: int) -> list[int]:
 
 
 def main() -> None:
-    """Attack, and write the table; or one row, as lines of JSON."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--inputs", type=int, default=150, help="attacks of a row")
-    parser.add_argument("--processes", type=int, default=300, help="attacks as a user runs them")
-    parser.add_argument("--strikes", type=int, default=100, help="kills, and interrupts")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--row", choices=list(attack_inputs.ROWS))
-    parser.add_argument("--first", type=int, default=0)
-    given = parser.parse_args()
-    if given.row:
-        attack(given.row, given.first, given.inputs, given.seed)
-        return
-    begun, machine = time.monotonic(), facts("numpy", "typer")
-    rows: dict[str, Iterator[tuple[str, str, float]]] = {
-        row: verdicts(row, given.inputs, given.seed) for row in attack_inputs.ROWS
-    }
-    rows["all, each in its own process"] = processes(given.processes, given.seed)
-    rows["kill -9 at a random moment"] = struck(given.strikes, given.seed, signal.SIGKILL, killed)
-    rows["Ctrl-C at a random moment"] = struck(
-        given.strikes, given.seed, signal.SIGINT, interrupted
+    """Attack, and write the table."""
+    begun = time.monotonic()
+    run = Benchmark(
+        *(__file__, __doc__, "numpy", "typer"), inputs=150, processes=300, strikes=100, seed=1
     )
+    rows: dict[str, Iterator[Verdict]] = {
+        row: verdicts(row, run.inputs, run.seed) for row in attack_inputs.ROWS
+    }
+    rows["all, each in its own process"] = processes(run.processes, run.seed)
+    for name, number, judge in (
+        ("kill -9", signal.SIGKILL, killed),
+        ("Ctrl-C", signal.SIGINT, interrupted),
+    ):
+        rows[f"{name} at a random moment"] = struck(run.strikes, run.seed, number, judge)
     lines, total, failures = [], Counter[str](), []
     for name, found in rows.items():
         counts, slowest = Counter[str](), 0.0
@@ -232,39 +219,23 @@ def main() -> None:
             if kind == "failed":
                 failures.append(f"* {name}: {verdict}: {detail}")
         total += counts
-        lines.append((name, *_cells(counts), f"{slowest:.1f}" if slowest else ""))
-        print(*lines[-1], sep=" | ", flush=True)
-    lines.append(("**all**", *_cells(total), ""))
-    _write(lines, failures, f"{machine} {time.monotonic() - begun:.0f} s.", given)
+        longest = f"{slowest:.1f}" if slowest else ""
+        lines.append(shown([name, *(counts[key] for key in COUNTED), longest]))
+    lines.append(["**all**", *(total[key] for key in COUNTED), ""])
+    run.write(
+        "Attacks on the command line",
+        "Seeded mutations of every file type. *Refused*: exit code 2 and one line. *Answered*: "
+        "exit code 0, or 3 where no plan is feasible. *Failed*: a crash, a traceback, another "
+        f"code, more than {attack_inputs.LONGEST} s. A kill fails if the old front is lost, a "
+        "worker outlives its parent, or a file is left after the next command that writes there; "
+        "Ctrl-C fails like a kill, or by a traceback.",
+        table(
+            "attacked by | tried | refused with one line | answered | failed | slowest, s", lines
+        ),
+        ["Failed:", "", *failures] if failures else "",
+        f"{time.monotonic() - begun:.0f} s.",
+    )
     sys.exit(bool(failures))
-
-
-def _cells(counts: Counter[str]) -> list[str]:
-    return [str(counts[key]) for key in ("tried", "refused", "answered", "failed")]
-
-
-def _write(
-    lines: list[tuple[str, ...]], failures: list[str], machine: str, given: argparse.Namespace
-) -> None:
-    """Write results.md."""
-    head = ("attacked by", "tried", "refused with one line", "answered", "failed", "slowest, s")
-    options = f"--inputs {given.inputs} --processes {given.processes} --strikes {given.strikes}"
-    text = [
-        "# Attacks on the command line",
-        "",
-        "Seeded mutations of every file type. *Refused*: exit code 2 and one line. *Answered*:",
-        "exit code 0, or 3 where no plan is feasible. *Failed*: a crash, a traceback, another",
-        f"code, more than {attack_inputs.LONGEST} s. A kill fails if the old front is lost,",
-        "a worker outlives its parent, or a file is left after the next command that writes",
-        "there; Ctrl-C fails like a kill, or by a traceback.",
-        "",
-        f"`python benchmarks/attacks/run.py {options} --seed {given.seed}`. {machine}",
-        "",
-        *table(head, lines),
-        *(["", "Failed:", "", *failures] if failures else []),
-        "",
-    ]
-    stamps.write(HERE / "results.md", "\n".join(text), __file__, vars(given))
 
 
 if __name__ == "__main__":
