@@ -1,6 +1,6 @@
-"""What to buy and what to free, beside greedy consolidation; writes fleets.md.
+"""What to buy and what to free, beside greedy consolidation.
 
-python benchmarks/kubernetes/fleets.py [--seconds 60]
+    python benchmarks/kubernetes/fleets.py [--seconds 60]
 
 Five clusters by `make_cluster.py`, half of their workloads with rules, their StatefulSets left out;
 six machine types that could be bought, in three zones. Karpenter's consolidation and the
@@ -9,27 +9,22 @@ descheduler's HighNodeUtilization answer the same instance as placeopt does.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent)]
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from harness import Benchmark, shown, table, timed
+from make_cluster import cluster, prices
 
-import stamps  # noqa: E402
-from machine import facts, table  # noqa: E402
-from make_cluster import cluster, prices  # noqa: E402
-
-from placeopt import api  # noqa: E402
-from placeopt.kubernetes.importing import import_files  # noqa: E402
-from placeopt.kubernetes.options import ImportOptions  # noqa: E402
-from placeopt.kubernetes.sizes import MissingRequests  # noqa: E402
-from placeopt.kubernetes.units import MovingRules  # noqa: E402
-from placeopt.rolling_update.fleet_change import (  # noqa: E402
+import placeopt
+from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.sizes import MissingRequests
+from placeopt.kubernetes.units import MovingRules
+from placeopt.rolling_update.fleet_change import (
     HOURS_OF_A_MONTH,
     by_machine,
     fleet_change,
@@ -49,21 +44,9 @@ MACHINES = (
     ("m6g.4xlarge", 16, "64Gi", 0.616, None, 6),
     ("c6g.8xlarge", 32, "64Gi", 1.088, 0.49, 2),
 )
-HEAD = (
-    "fleet",
-    "now",
-    "Karpenter",
-    "descheduler",
-    "`repack`",
-    "bound",
-    "above it",
-    "USD a month saved",
-    "buys",
-    "frees",
-    "starts",
-    "disruptions",
-    "Karpenter's",
-    "CPU s",
+COLUMNS = (
+    "fleet | now | Karpenter | descheduler | `repack` | bound | above it | USD a month saved | "
+    "buys | frees | starts | disruptions | Karpenter's | CPU s"
 )
 
 
@@ -78,27 +61,20 @@ def candidates() -> str:
     return "\n".join(lines) + "\n"
 
 
-def imported(folder: Path, nodes: int, pods: int, seed: int) -> Any:
-    """Import a fleet with its candidates; return the instance."""
+def imported(
+    folder: Path, nodes: int, pods: int, seed: int, *, buy: bool = True, **wishes: Any
+) -> Any:
+    """Import a cluster without StatefulSets; return the instance, with candidates to `buy`."""
     made = cluster(nodes, pods, seed, rules=True)
-    made["items"] = [o for o in made["items"] if not _is_stateful(o)]
-    for name, text in (
-        ("cluster.json", json.dumps(made)),
-        ("prices.json", json.dumps(prices())),
-        ("candidates.csv", candidates()),
-    ):
+    made["items"] = [item for item in made["items"] if not _is_stateful(item)]
+    files = {"cluster.json": json.dumps(made), "prices.json": json.dumps(prices())}
+    for name, text in (files | {"candidates.csv": candidates()}).items():
         (folder / name).write_text(text, encoding="utf-8")
-    return import_files(
-        [folder / "cluster.json"],
-        "rolling-update",
-        ImportOptions(
-            name="fleet",
-            rules=MovingRules(policy=MissingRequests.parse(["error"])),
-            any_architecture=True,
-        ),
-        prices=[folder / "prices.json"],
-        candidates=folder / "candidates.csv",
-    ).problem
+    rules = MovingRules(policy=MissingRequests.parse(["error"]))
+    options = ImportOptions(name="fleet", rules=rules, any_architecture=buy, **wishes)
+    more = {"candidates": folder / "candidates.csv"} if buy else {}
+    told = {"prices": [folder / "prices.json"], **more}
+    return import_files([folder / "cluster.json"], "rolling-update", options, **told).problem
 
 
 def _is_stateful(item: dict[str, Any]) -> bool:
@@ -108,12 +84,12 @@ def _is_stateful(item: dict[str, Any]) -> bool:
 
 def best(problem: Any, method: str, seconds: float, **parameters: Any) -> Any:
     """Return the cheapest point of a method that breaks nothing, its bound and CPU seconds."""
-    begin = time.process_time()
-    front = api.solve(problem, method, seconds=seconds, seed=1, **parameters)
+    front, cpu = timed(
+        lambda: placeopt.solve(problem, method, seconds=seconds, seed=1, **parameters)
+    )
     points = [p for p in front.points if problem.evaluate(p.plan).feasible]
     point = min(points, key=lambda p: (p.values[0], p.values[2], p.values[1]), default=None)
-    bound = min((b[0] for b in front.bounds), default=None)
-    return point, bound, time.process_time() - begin
+    return point, min((b[0] for b in front.bounds), default=None), cpu
 
 
 def row(problem: Any, name: str, seconds: float) -> tuple[list[object], bool]:
@@ -124,72 +100,50 @@ def row(problem: Any, name: str, seconds: float) -> tuple[list[object], bool]:
     point, bound, cpu = best(problem, "repack", seconds)
     change = fleet_change(problem, point.plan)
     greedy = [descheduler] + ([] if karpenter is None else [karpenter.values[0]])
-    return [
-        name,
-        f"{problem.initial_cost:.3f}",
-        "-" if karpenter is None else f"{karpenter.values[0]:.3f}",
-        f"{descheduler:.3f}",
-        f"{point.values[0]:.3f}",
-        f"{bound:.3f}",
-        f"{point.values[0] / bound - 1:.1%}",
-        f"{change.saved_a_month:,.0f}",
-        ", ".join(f"{n} {kind}" for kind, n in _types(problem, change.buy)) or "nothing",
-        len(change.free),
-        f"{point.values[1]:.0f}",
-        f"{point.values[2]:.0f}",
-        "-" if karpenter is None else f"{karpenter.values[2]:.0f}",
-        f"{cpu:.0f}",
-    ], point.values[0] <= min(greedy) + 1e-9
-
-
-def _types(problem: Any, names: tuple[str, ...]) -> list[tuple[str, int]]:
-    """Return machine type and number of nodes, zones and prices together."""
-    found: dict[str, int] = {}
-    for kind, _, _, number in by_machine(problem, names):
-        found[kind] = found.get(kind, 0) + number
-    return list(found.items())
+    cost, stops = "-", "-"
+    if karpenter is not None:
+        cost, stops = f"{karpenter.values[0]:.3f}", f"{karpenter.values[2]:.0f}"
+    bought: dict[str, int] = {}
+    for kind, _, _, number in by_machine(problem, change.buy):
+        bought[kind] = bought.get(kind, 0) + number
+    told: list[object] = [name, f"{problem.initial_cost:.3f}", cost, f"{descheduler:.3f}"]
+    told += [f"{point.values[0]:.3f}", f"{bound:.3f}", f"{point.values[0] / bound - 1:.1%}"]
+    told += [f"{change.saved_a_month:,.0f}"]
+    told += [", ".join(f"{n} {kind}" for kind, n in bought.items()) or "nothing"]
+    told += [len(change.free), *(f"{point.values[k]:.0f}" for k in (1, 2)), stops, f"{cpu:.0f}"]
+    return shown(told), point.values[0] <= min(greedy) + 1e-9
 
 
 def main() -> None:
     """Solve the fleets and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "fleets.md")
-    arguments = parser.parse_args()
-    about, rows, met = facts("numba", "scipy"), [], 0
-    for nodes, pods, seed in FLEETS:
+    run = Benchmark(__file__, __doc__, "numba", "scipy", seconds=60.0)
+    rows, met = [], 0
+    for size in FLEETS:
         with tempfile.TemporaryDirectory() as name:
-            problem = imported(Path(name), nodes, pods, seed)
+            problem = imported(Path(name), *size)
         moving = sum(len(a.microservices) for a in problem.applications)
         offered = sum(n.candidate for n in problem.nodes)
-        found, fine = row(
-            problem, f"{nodes} nodes, {moving} pods, {offered} to buy", arguments.seconds
-        )
+        called = f"{size[0]} nodes, {moving} pods, {offered} to buy"
+        found, fine = row(problem, called, run.seconds)
         rows.append(found)
         met += fine
-        print(found, flush=True)
-    listed = ", ".join(str(int(t)) for t in THRESHOLDS)
-    lines = [
-        "# What to buy and what to free",
-        "",
-        f"{about} `python benchmarks/kubernetes/fleets.py`: five clusters made by "
-        "`make_cluster.py` with rules (StatefulSets left out), and machines to buy: "
-        + ", ".join(f"{m[0]} ({m[3]} USD/h{f', spot {m[4]}' if m[4] else ''})" for m in MACHINES)
-        + ", each in three zones and two pools. One instance for all methods.",
-        "",
+    machines = ", ".join(
+        f"{m[0]} ({m[3]} USD/h{f', spot {m[4]}' if m[4] else ''})" for m in MACHINES
+    )
+    run.write(
+        "What to buy and what to free",
+        "Five clusters made by `make_cluster.py` with rules (StatefulSets left out), and machines "
+        f"to buy: {machines}, each in three zones and two pools. One instance for all methods.",
         "USD/h. `karpenter` and `descheduler` follow the published rules "
         "(`placeopt/rolling_update/consolidators.py` names the documents and what is left open); "
-        f"of the descheduler the best threshold of {listed} per cent counts. `repack` has a limit "
-        f"of {arguments.seconds:g} s. A month is {HOURS_OF_A_MONTH} hours. The bound is proven: no "
-        "deployment, whatever it buys, costs less. Both schemes evict: a disruption each pod.",
-        "",
-        *table(HEAD, rows),
-        "",
+        f"of the descheduler the best threshold of {', '.join(f'{t:g}' for t in THRESHOLDS)} per "
+        f"cent counts. `repack` has a limit of {run.seconds:g} s. A month is {HOURS_OF_A_MONTH} "
+        "hours. The bound is proven: no deployment, whatever it buys, costs less. Both schemes "
+        "evict: a disruption each pod.",
+        table(COLUMNS, rows),
         f"The aim, at most what the baselines cost: met by {met} of {len(rows)}. Every plan is "
         "replayed by the referee and breaks nothing.",
-    ]
-    settings = {"seconds": arguments.seconds}
-    stamps.write(arguments.output, "\n".join(lines), __file__, settings)
+    )
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ the documentation of kube-scheduler and shares nothing with the package.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -17,23 +16,21 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests" / "support")]
-import stamps  # noqa: E402
-from machine import facts, table  # noqa: E402
-from made_clusters import kinds_of_rules, prices  # noqa: E402
-from scheduler_filters import Replay, is_ending  # noqa: E402
-from wild_clusters import candidates, wild_cluster, with_bought  # noqa: E402
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from harness import Benchmark, shown, table
+from made_clusters import kinds_of_rules, prices
+from scheduler_filters import Replay, is_ending
+from wild_clusters import candidates, wild_cluster, with_bought
 
-import placeopt  # noqa: E402
-from placeopt.core.documents import validate  # noqa: E402
-from placeopt.kubernetes.export import export  # noqa: E402
-from placeopt.kubernetes.export.steps_document import StepsDocument, document  # noqa: E402
-from placeopt.kubernetes.importing import import_files  # noqa: E402
-from placeopt.kubernetes.manifests import load  # noqa: E402
-from placeopt.kubernetes.options import ImportOptions  # noqa: E402
-from placeopt.kubernetes.units import MovingRules  # noqa: E402
-from placeopt.kubernetes.verify import verify  # noqa: E402
+import placeopt
+from placeopt.core.documents import validate
+from placeopt.kubernetes.export import export
+from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.verify import verify
 
 #: Nodes of the clusters, smallest first, and changed plans of each cluster.
 SIZES = [round(6 * 10 ** (k / 199)) for k in range(200)]
@@ -43,22 +40,9 @@ _SUMMED = 20
 #: Time limit of a plan; what is closed by then counts.
 LIMIT_SECONDS = 15
 COLUMNS = (
-    "nodes",
-    "clusters",
-    "without a plan",
-    "pods",
-    "pods with rules",
-    "rules",
-    "plans",
-    "moves",
-    "states checked",
-    "refused",
-    "USD/h before",
-    "after",
-    "changed plans",
-    "of them refused",
-    "`verify` says otherwise",
-    "CPU s",
+    "nodes | clusters | without a plan | pods | pods with rules | rules | plans | moves | states "
+    "checked | refused | USD/h before | after | changed plans | of them refused | `verify` says "
+    "otherwise | CPU s"
 )
 
 
@@ -138,70 +122,64 @@ def mutated(
     return count, refused, differs
 
 
+def sums(rows: list[tuple[int, list[float]]]) -> list[float]:
+    """Return the sums of the numbers of clusters."""
+    return [sum(column) for column in zip(*(numbers for _, numbers in rows), strict=True)]
+
+
+def row(part: list[tuple[int, list[float]]]) -> list[str]:
+    """Return a row of the page: the sums of clusters of about one size."""
+    cells = [f"{x:.2f}" if k in (9, 10) else f"{x:,.0f}" for k, x in enumerate(sums(part))]
+    return [f"{part[0][0]} to {part[-1][0]}", *cells]
+
+
+ABOUT = """\
+The clusters are made by `tests/support/wild_clusters.py`: required and preferred spread with all
+policies, anti-affinity and affinity with one and several terms per node and zone, in one namespace
+and between two, node selectors, taints, GPUs, ephemeral storage, pods per node, volumes of one
+zone, of a driver with a limit, and not made yet, init containers, host ports by protocol and
+address, DaemonSets that others count or keep away from, static pods, runtime classes, scheduling
+gates, rollouts, resizes in place, quotas, budgets, nodes that are cordoned or not ready, pods that
+are ending or have ended, pods that wait, workloads without pods; every third with machines to buy.
+`tests/support/scheduler_filters.py` filled them, and checks the plans: every copy where it starts,
+beside all that runs then, once with the pods that are ending there and once with them gone; whether
+its quota lets it be made; at the end every moved pod again and the room of every node; that what
+must stay was not touched, and that no replica is lost. It is written from kube-scheduler's
+documentation and shares nothing with the package.
+Plans are those of `repack` with one descent and a limit of {limit} s. Of {without:,.0f} clusters no
+plan was found that starts all that waits."""
+
+
 def main() -> None:
     """Measure and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clusters", type=int, default=len(SIZES))
-    asked = parser.parse_args()
+    run = Benchmark(__file__, __doc__, "numpy", "numba", clusters=len(SIZES))
     rows, refused = list[tuple[int, list[float]]](), list[str]()
     with tempfile.TemporaryDirectory() as name:
         measure(0, SIZES[0], Path(name))  # compiles what is not compiled yet
-        for seed, nodes in enumerate(SIZES[:: len(SIZES) // asked.clusters][: asked.clusters]):
+        for seed, nodes in enumerate(SIZES[:: len(SIZES) // run.clusters][: run.clusters]):
             numbers, wrong = measure(seed, nodes, Path(name))
             rows.append((nodes, numbers))
             refused += wrong
-            print(seed, nodes, *(f"{x:g}" for x in numbers), *wrong[:3], flush=True)
-    text = page(rows, refused)
-    print(text)
-    if asked.clusters == len(SIZES):
-        stamps.write(HERE / "schedulable.md", text, __file__, vars(asked))
-
-
-def page(rows: list[tuple[int, list[float]]], refused: list[str]) -> str:
-    """Return the page as markdown."""
-    listed = []
-    for k in range(0, len(rows), _SUMMED):
-        part = rows[k : k + _SUMMED]
-        sums = [sum(column) for column in zip(*(numbers for _, numbers in part), strict=True)]
-        shown = [f"{x:.2f}" if k in (9, 10) else f"{x:,.0f}" for k, x in enumerate(sums)]
-        listed.append([f"{part[0][0]} to {part[-1][0]}", *shown])
-    sums = [sum(column) for column in zip(*(numbers for _, numbers in rows), strict=True)]
-    total = dict(zip(COLUMNS[1:], sums, strict=True))
-    lines = [
-        f"# Plans that kube-scheduler accepts: {len(rows)} clusters with all kinds of rules",
-        "",
-        facts("placeopt", "numpy", "numba"),
-        "",
+            shown([seed, nodes, *(f"{x:g}" for x in numbers), *wrong[:3]])
+    names = [name.strip() for name in COLUMNS.split("|")[1:]]
+    total = dict(zip(names, sums(rows), strict=True))
+    blocks = (
+        f"Plans that kube-scheduler accepts: {len(rows)} clusters with all kinds of rules",
         f"**{len(refused)} refusals** in {total['states checked']:,.0f} states of "
         f"{total['plans']:,.0f} exported plans with {total['moves']:,.0f} steps: all points of all "
         "fronts.",
-        "",
-        "The clusters are made by `tests/support/wild_clusters.py`: required and preferred spread "
-        "with all policies, anti-affinity and affinity with one and several terms per node and "
-        "zone, in one namespace and between two, node selectors, taints, GPUs, ephemeral storage, "
-        "pods per node, volumes of one zone, of a driver with a limit, and not made yet, init "
-        "containers, host ports by protocol and address, DaemonSets that others count or keep away "
-        "from, static pods, runtime classes, scheduling gates, rollouts, resizes in place, quotas, "
-        "budgets, nodes that are cordoned or not ready, pods that are ending or have ended, pods "
-        "that wait, workloads without pods; every third with machines to buy. "
-        "`tests/support/scheduler_filters.py` filled them, and checks the plans: every copy where "
-        "it starts, beside all that runs then, once with the pods that are ending there and once "
-        "with them gone; whether its quota lets it be made; at the end every moved pod again and "
-        "the room of every node; that what must stay was not touched, and that no replica is lost. "
-        "It is written from kube-scheduler's documentation and shares nothing with the package. "
-        f"Plans are those of `repack` with one descent and a limit of {LIMIT_SECONDS} s. Of "
-        f"{total['without a plan']:,.0f} clusters no plan was found that starts all that waits.",
-        "",
+        ABOUT.format(limit=LIMIT_SECONDS, without=total["without a plan"]),
         f"That it can refuse: {total['changed plans']:,.0f} plans were changed in one step, which "
         f"goes to a random node. The checker refuses {total['of them refused']:,.0f} of them; "
         "`placeopt verify`, which asks the rules by which instances are made, says otherwise in "
         f"{total['`verify` says otherwise']:,.0f}.",
-        "",
-        *table(COLUMNS, listed),
-    ]
-    if refused:
-        lines += ["", "Refused:", "", *(f"* {text}" for text in refused[:40])]
-    return "\n".join(lines)
+        table(COLUMNS, [row(rows[k : k + _SUMMED]) for k in range(0, len(rows), _SUMMED)]),
+        ["Refused:", "", *(f"* {text}" for text in refused[:40])] if refused else "",
+    )
+    if run.clusters == len(SIZES):
+        run.write(*blocks)
+    else:
+        print(run.text(*blocks))
 
 
 if __name__ == "__main__":

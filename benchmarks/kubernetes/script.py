@@ -8,7 +8,6 @@ no machine that these pages are made on can start a real control plane, and the 
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -19,12 +18,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests" / "support")]
-import stamps  # noqa: E402
-from api_stub import ApiStub  # noqa: E402
-from machine import facts, table  # noqa: E402
-from stub_shop import (  # noqa: E402
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "tests" / "support"))
+from api_stub import ApiStub
+from harness import Benchmark, section, table
+from stub_shop import (
     EXPECTED,
     PLAN,
     ScriptRunner,
@@ -35,7 +33,7 @@ from stub_shop import (  # noqa: E402
     workloads_on_nodes,
 )
 
-from placeopt.kubernetes.export import export  # noqa: E402
+from placeopt.kubernetes.export import export
 
 #: Seconds that a pod takes to end, and writes after which a run is killed.
 GRACE, WRITES = 0.5, (1, 6)
@@ -62,15 +60,8 @@ Expected: every plan ends as planned; the Deployment of two replicas never has f
 nothing rolls out; no mark is left at a pod.
 """
 COLUMNS = (
-    "kubectl",
-    "runs",
-    "kills",
-    "ended as planned",
-    "fewest ready of 2",
-    "rollouts",
-    "marks left",
-    "requests, of them writes",
-    "CPU s",
+    "kubectl | runs | kills | ended as planned | fewest ready of 2 | rollouts | marks left | "
+    "requests, of them writes | CPU s"
 )
 
 
@@ -128,51 +119,35 @@ def row(kubectl: str, kills: int, seed: int) -> list[Any]:
     while not plans or sum(p["kills"] for p in plans) < kills:
         left = kills - sum(p["kills"] for p in plans)
         plans.append(one_plan(kubectl, left, rng))
-    planned = sum(p["planned"] for p in plans)
+    total = {key: sum(p[key] for p in plans) for key in plans[0]}
     return [
-        version(kubectl),
-        sum(p["runs"] for p in plans),
-        sum(p["kills"] for p in plans),
-        f"{planned} of {len(plans)} plans",
-        min(p["least"] for p in plans),
-        sum(p["rollouts"] for p in plans),
-        sum(p["marks"] for p in plans),
-        f"{sum(p['requests'] for p in plans)}, {sum(p['writes'] for p in plans)}",
+        *(version(kubectl), total["runs"], total["kills"]),
+        f"{total['planned']} of {len(plans)} plans",
+        *(min(p["least"] for p in plans), total["rollouts"], total["marks"]),
+        f"{total['requests']}, {total['writes']}",
         f"{cpu_seconds() - begin:.1f}",
     ]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kubectl", nargs="+", default=[shutil.which("kubectl")])
-    parser.add_argument("--kills", type=int, default=30, help="of the first and the last kubectl")
-    arguments = parser.parse_args()
-    programs = [str(Path(p).resolve()) for p in arguments.kubectl if p]
+    """Run the scripts and write the page."""
+    there = [path for path in [shutil.which("kubectl")] if path]
+    run = Benchmark(__file__, __doc__, kubectl=there or [""], kills=30)
+    programs = [str(Path(p).resolve()) for p in run.kubectl if p]
     if not programs:
-        parser.error("kubectl is not installed; name it with --kubectl")
-    head = facts("placeopt")
+        sys.exit("kubectl is not installed; name it with --kubectl")
     whole = [row(program, 0, 1) for program in programs]
-    killed = [row(p, arguments.kills, 2) for p in dict.fromkeys((programs[0], programs[-1]))]
+    killed = [row(p, run.kills, 2) for p in dict.fromkeys((programs[0], programs[-1]))]
     jq = subprocess.run(["jq", "--version"], capture_output=True, text=True, check=True)
-    about = f"{head} {jq.stdout.strip()}; bash. Written by `benchmarks/kubernetes/script.py`."
-    lines = [
-        "# Exported scripts with the real kubectl",
-        "",
-        about,
-        "",
-        ABOUT.format(grace=GRACE, fewest=WRITES[0], most=WRITES[1]),
-        "## Every kubectl, from the first step to the last",
-        "",
-        *table(COLUMNS, whole),
-        "",
-        "## Killed on the way",
-        "",
-        *table(COLUMNS, killed),
-        "",
+    run.settings["kubectl"] = [r[0] for r in whole]
+    run.write(
+        "Exported scripts with the real kubectl",
+        f"{jq.stdout.strip()}; bash.",
+        ABOUT.format(grace=GRACE, fewest=WRITES[0], most=WRITES[1]).rstrip(),
+        section("Every kubectl, from the first step to the last", table(COLUMNS, whole)),
+        section("Killed on the way", table(COLUMNS, killed)),
         "CPU seconds are those of kubectl, jq and bash.",
-    ]
-    settings = {"kubectl": [r[0] for r in whole], "kills": arguments.kills}
-    stamps.write(HERE / "script.md", "\n".join(lines), __file__, settings)
+    )
 
 
 if __name__ == "__main__":
