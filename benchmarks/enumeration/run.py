@@ -33,10 +33,10 @@ from placeopt.exact.goals import goals_of
 from placeopt.exact.oracles import VariablesOracle
 from placeopt.exact.solvers import solve
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 import stamps
-from machine import facts, table
+from harness import section, table
+from machine import facts
 from textbook import ALGORITHMS, TwoStages
 
 from instances import (
@@ -334,59 +334,37 @@ def measure_pyaugmecon() -> list[dict[str, Any]]:
 
 def page(rows: dict[str, Any]) -> str:
     """Return the page of results."""
-    lines = [
-        "# `placeopt.enumerate` beside textbook algorithms",
-        "",
-        "Written by `run.py`; `instances.py` says where the published sets come from.",
-        *(f"* {part}: {rows[part]['facts']}" for part in PARTS if part in rows),
-        "",
-    ]
-    for part, (_, describe) in PARTS.items():
-        if part in rows:
-            lines += [*describe(rows[part]["rows"]), ""]
-    return "\n".join(lines)
+    told = [f"* {part}: {rows[part]['facts']}" for part in PARTS if part in rows]
+    about = "Written by `run.py`; `instances.py` says where the published sets come from."
+    head = ["# `placeopt.enumerate` beside textbook algorithms", "\n".join([about, *told])]
+    parts = [describe(rows[part]["rows"]) for part, (_, describe) in PARTS.items() if part in rows]
+    return "\n\n".join([*head, *parts])
 
 
-def _complete_lines(rows: list[dict[str, Any]]) -> list[str]:
-    body = [
-        [
-            r["name"],
-            r["points"],
-            {True: "equal", False: "DIFFERENT", None: "-"}[r["published"]],
-            _per(r["calls"], r),
-            _per(r["spread calls"], r) if r["spread status"] == "complete" else r["spread status"],
-            f"{r['cpu']:.1f}",
-            f"{r['spread cpu']:.1f}",
-            *(
-                cell
-                for name in ALGORITHMS
-                for cell in (
-                    _per(r[name]["calls"], r),
-                    f"{r[name]['cpu']:.1f}",
-                    _agreement(r[name]),
-                )
-            ),
-        ]
-        for r in rows
-    ]
-    header = ["instance", "points", "published set", "calls a point", "spread", "CPU s", "spread"]
-    for name in ALGORITHMS:
-        header += [f"{name}: calls a point", "CPU s", "same points"]
-    return ["## Complete fronts", "", *_complete_words(rows), "", *table(header, body)]
+def _complete(rows: list[dict[str, Any]]) -> str:
+    equal = {True: "equal", False: "DIFFERENT", None: "-"}
+    body = []
+    for r in rows:
+        done = r["spread status"] == "complete"
+        row = [r["name"], r["points"], equal[r["published"]], _per(r["calls"], r)]
+        row += [_per(r["spread calls"], r) if done else r["spread status"]]
+        row += [f"{r['cpu']:.1f}", f"{r['spread cpu']:.1f}"]
+        for name in ALGORITHMS:
+            agrees = "yes" if r[name]["agrees"] else f"NO ({r[name]['points']})"
+            row += [_per(r[name]["calls"], r), f"{r[name]['cpu']:.1f}", agrees]
+        body.append(row)
+    others = "".join(f" | {name}: calls a point | CPU s | same points" for name in ALGORITHMS)
+    head = f"instance | points | published set | calls a point | spread | CPU s | spread{others}"
+    return section("Complete fronts", _complete_words(rows), table(head, body))
 
 
 def _per(calls: int, row: dict[str, Any]) -> str:
     return f"{calls / row['points']:.2f}"
 
 
-def _agreement(run: dict[str, Any]) -> str:
-    return "yes" if run["agrees"] else f"NO ({run['points']})"
-
-
 def _complete_words(rows: list[dict[str, Any]]) -> list[str]:
     three = [r for r in rows if r["goals"] == 3]
-    points = sum(r["points"] for r in three)
-    calls = sum(r["calls"] for r in three) / points
+    calls = sum(r["calls"] for r in three) / sum(r["points"] for r in three)
     done = [r for r in three if r["spread status"] == "complete"]
     spread = sum(r["spread calls"] for r in done) / sum(r["points"] for r in done)
     cpu = sum(r["cpu"] for r in rows)
@@ -407,27 +385,24 @@ def _verdict(met: bool) -> str:
     return ": met" if met else ": MISSED"
 
 
-def _anytime_lines(rows: list[dict[str, Any]]) -> list[str]:
-    names = ["placeopt", *ALGORITHMS]
-    header = ["instance", *(f"{n}, {mark:.0f} s" for mark in MARKS for n in names)]
+def _anytime(rows: list[dict[str, Any]]) -> str:
+    names, valid = ["placeopt", *ALGORITHMS], {True: "yes", False: "NO", None: "-"}
     body, met = [], True
     for r in rows:
         cells = [f"{r[n][k]:.3f}" for k in range(len(MARKS)) for n in names]
         met &= all(r["placeopt"][k] >= max(r[n][k] for n in ALGORITHMS) for k in range(len(MARKS)))
-        body.append([r["name"], *cells, {True: "yes", False: "NO", None: "-"}[r["bounds valid"]]])
-    return [
-        "## Stopped early",
-        "",
+        body.append([r["name"], *cells, valid[r["bounds valid"]]])
+    marks = " | ".join(f"{name}, {mark:.0f} s" for mark in MARKS for name in names)
+    return section(
+        "Stopped early",
         "Share of the hypervolume of the published set after 10 and 60 CPU seconds. Bounds are "
         "checked against every vector of the set.",
-        "",
         f"* at least that of the best textbook order everywhere{_verdict(met)}",
-        "",
-        *table([*header, "bounds valid"], body),
-    ]
+        table(f"instance | {marks} | bounds valid", body),
+    )
 
 
-def _jobs_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _jobs(rows: list[dict[str, Any]]) -> str:
     body, measured, computed = [], True, True
     for r in rows:
         (cpu_one, cpu_two), (one, two) = r["cpu"], r["wall"]
@@ -438,41 +413,39 @@ def _jobs_lines(rows: list[dict[str, Any]]) -> list[str]:
         seconds = [f"{x:.1f}" for x in (one, two, cpu_one, cpu_two)]
         shares = [f"{work:.2f}", f"{r['idle']:.1%}", f"{faster:.2f}", f"{one / two:.2f}"]
         body.append([r["name"], r["points"], "yes" if r["same"] else "NO", *seconds, *shares])
-    header = ["instance", "points", "same points", "1 worker, s", "2 workers, s", "1: CPU s"]
-    header += ["2: CPU s", "CPU of 1 / of 2", "idle", "times faster by that", "times faster, clock"]
-    return [
-        "## Two workers",
-        "",
-        f"* at least 1.6 times one on instances above 20 s, by the clock{_verdict(measured)}",
-        f"* the same by CPU seconds and idle shares{_verdict(computed)}",
-        "",
+    return section(
+        "Two workers",
+        [
+            f"* at least 1.6 times one on instances above 20 s, by the clock{_verdict(measured)}",
+            f"* the same by CPU seconds and idle shares{_verdict(computed)}",
+        ],
         "Means of two runs each, in turn. *Idle* is the share of the time that a worker has no "
         "question. Where other programs share the processors (see the load average above), the "
         "clock says little; *by that* is 2 x (1 - idle) x the ratio of the CPU seconds: what the "
         "clock shows where nothing else runs.",
-        "",
-        *table(header, body),
-    ]
+        table(
+            "instance | points | same points | 1 worker, s | 2 workers, s | 1: CPU s | 2: CPU s | "
+            "CPU of 1 / of 2 | idle | times faster by that | times faster, clock",
+            body,
+        ),
+    )
 
 
-def _published_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _published(rows: list[dict[str, Any]]) -> str:
     different = [name for r in rows for name in r["different"]]
     ended, sets = (sum(r[key] for r in rows) for key in ("ended", "sets"))
-    body = [
-        [r["size"], r["sets"], r["ended"], r["points"], f"{r['cpu']:.0f}", len(r["different"])]
-        for r in rows
-    ]
-    return [
-        "## Every published set of these sizes",
-        "",
+    numbers = ("size", "sets", "ended", "points")
+    body = [[*(r[n] for n in numbers), f"{r['cpu']:.0f}", len(r["different"])] for r in rows]
+    named = f" ({', '.join(different)})" if different else ""
+    return section(
+        "Every published set of these sizes",
         f"* of {sets} sets {ended} end within {LIMIT:.0f} CPU seconds, and these are equal"
-        f"{_verdict(not different)}" + (f" ({', '.join(different)})" if different else ""),
-        "",
-        *table(["instances", "sets", "ended", "points of these", "CPU s", "different"], body),
-    ]
+        f"{_verdict(not different)}{named}",
+        table("instances | sets | ended | points of these | CPU s | different", body),
+    )
 
 
-def _presolve_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _presolve(rows: list[dict[str, Any]]) -> str:
     body = [
         [
             r["name"],
@@ -481,67 +454,50 @@ def _presolve_lines(rows: list[dict[str, Any]]) -> list[str]:
         ]
         for r in rows
     ]
-    header = ["programs", "asked", *(x for way in WAYS for x in (f"{way}: wrong", "CPU s"))]
-    return [
-        "## A rule of HiGHS's presolve",
-        "",
+    ways = " | ".join(f"{way}: wrong | CPU s" for way in WAYS)
+    return section(
+        "A rule of HiGHS's presolve",
         "Programs with limits just below two values of a published set, which tells the answer. "
         "placeopt switches rule 16 off (`presolve_rule_off`), which enumerates the solutions of "
         "single rows: with it HiGHS 1.15.1 calls feasible programs infeasible.",
-        "",
         f"* wrong answers as placeopt asks: {sum(r['as placeopt asks']['wrong'] for r in rows)}",
-        "",
-        *table(header, body),
-    ]
+        table(f"programs | asked | {ways}", body),
+    )
 
 
-def _pyaugmecon_lines(rows: list[dict[str, Any]]) -> list[str]:
+def _pyaugmecon(rows: list[dict[str, Any]]) -> str:
     if not rows:
-        return ["## pyaugmecon", "", "Not installed where this page was made."]
-    done = [r for r in rows if "found" in r]
-    body = [
-        [
-            r["name"],
-            r["points"],
-            *(
-                (
-                    r["points"] - r["found"],
-                    r["solves"],
-                    f"{r['cpu']:.1f}",
-                    r["points"] - r["ours"],
-                    r["our calls"],
-                    f"{r['our cpu']:.1f}",
-                )
-                if "found" in r
-                else (r["why"], *("-" * 5))
-            ),
-        ]
-        for r in rows
-    ]
-    lost = sum(r["points"] - r["found"] for r in done)
-    header = ["instance", "points", "pyaugmecon loses", "solves", "CPU s"]
-    return [
-        "## pyaugmecon",
-        "",
+        return section("pyaugmecon", "Not installed where this page was made.")
+    done, body = [r for r in rows if "found" in r], []
+    for r in rows:
+        cells: list[object] = [r.get("why", ""), *("-" * 5)]
+        if "found" in r:
+            cells = [r["points"] - r["found"], r["solves"], f"{r['cpu']:.1f}"]
+            cells += [r["points"] - r["ours"], r["our calls"], f"{r['our cpu']:.1f}"]
+        body.append([r["name"], r["points"], *cells])
+    lost, missed = (sum(r["points"] - r[who] for r in done) for who in ("found", "ours"))
+    return section(
+        "pyaugmecon",
         "pyaugmecon 1.0.8 cannot use HiGHS by itself; `augmecon.py` puts an adapter between, so "
         "that both ask the same solver. It has a limit for every whole number; the rest is its "
         f"default. Both with one worker. It lists all cells of its grid: above {MAX_CELLS:,} it is "
         "not tried. A set that it does not end in the time limit shows `TimeoutExpired`.",
-        "",
-        f"* of {sum(r['points'] for r in done)} points pyaugmecon loses {lost}, placeopt "
-        f"{sum(r['points'] - r['ours'] for r in done)}",
-        "",
-        *table([*header, "placeopt loses", "solves", "CPU s"], body),
-    ]
+        f"* of {sum(r['points'] for r in done)} points pyaugmecon loses {lost}, placeopt {missed}",
+        table(
+            "instance | points | pyaugmecon loses | solves | CPU s | placeopt loses | solves | "
+            "CPU s",
+            body,
+        ),
+    )
 
 
 PARTS = {
-    "complete": (measure_complete, _complete_lines),
-    "published": (measure_published, _published_lines),
-    "anytime": (measure_anytime, _anytime_lines),
-    "jobs": (measure_jobs, _jobs_lines),
-    "presolve": (measure_presolve, _presolve_lines),
-    "pyaugmecon": (measure_pyaugmecon, _pyaugmecon_lines),
+    "complete": (measure_complete, _complete),
+    "published": (measure_published, _published),
+    "anytime": (measure_anytime, _anytime),
+    "jobs": (measure_jobs, _jobs),
+    "presolve": (measure_presolve, _presolve),
+    "pyaugmecon": (measure_pyaugmecon, _pyaugmecon),
 }
 
 
