@@ -60,7 +60,8 @@ class Entry:
     ours : function
         The result -> our number or numbers, in words.
     holds : function
-        The result -> whether the claim holds in ours; none where nothing is claimed.
+        The result -> whether the claim holds in ours; none where nothing is claimed. It returns
+        None where a result of before has not what it takes: the claim is open then.
     figure, page : str
         A picture (PNG) and a page with more, from the root of the repository.
     nothing : bool
@@ -80,7 +81,7 @@ class Entry:
     authors: str = ""
     measure: str = ""
     ours: Callable[[Any], str] | None = None
-    holds: Callable[[Any], bool] | None = None
+    holds: Callable[[Any], bool | None] | None = None
     figure: str = ""
     page: str = ""
     nothing: bool = False
@@ -113,7 +114,8 @@ class Entry:
             return "open"
         if self.holds is None:
             return "regenerated"
-        return "met" if self.holds(results[self.measure]) else "missed"
+        held = self.holds(results[self.measure])
+        return "open" if held is None else "met" if held else "missed"
 
     def verdict(self, results: Mapping[str, Any]) -> str:
         """Return the status, and of a missed claim whose the difference is."""

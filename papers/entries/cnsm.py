@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,10 @@ _WHY = (
     "genes are limited to types that fit. The rule of the reference point is that of the published "
     "code: 1.1 times the worst of the fronts compared."
 )
+_SEEDS = "Ahead by hypervolume on each of three seeds; the paper has one run of one instance."
 _ORDER = (
-    f"{_WHY} So the paper's order is that of infeasible plans, of one run on one instance; here "
-    "all three end far below what moead reaches."
+    f"{_SEEDS} {_WHY} So the paper's order is that of infeasible plans; its instance and sizes are "
+    "the same here. All three end far below what moead reaches."
 )
 _AS = "{} as published"
 _THREE = ("NSGA-II", "NSGA-III", "MSPSO")
@@ -47,6 +49,77 @@ def _all_sets(key: str, form: str) -> Callable[[Any], str]:
     return shown
 
 
+def _by_seed(result: Any, figure: str, name: str) -> list[float]:
+    """Return the shares of the box by seed; a result of before has their median alone."""
+    row = _row(result, figure, name)
+    return row.get("shares") or [row["share rule"]]
+
+
+def _wins(result: Any, figure: str) -> dict[str, int]:
+    """Return on how many seeds each of the three has the largest share."""
+    shares = {name: _by_seed(result, figure, name) for name in _THREE}
+    best = [max(_THREE, key=lambda n, k=k: shares[n][k]) for k in range(len(shares["NSGA-II"]))]
+    return {name: best.count(name) for name in _THREE}
+
+
+def _flag(result: Any) -> str:
+    """Return what is wrong with a result that the mended measure has not replaced yet."""
+    if "gain of twice the evaluations" in result:
+        return ""
+    return "; NSGA-III with 496 directions, which is our error: the authors' code has about 30"
+
+
+def _ahead(figure: str) -> Callable[[Any], str]:
+    """Return a function: who is ahead on how many seeds, and the shares of the box by seed."""
+
+    def shown(result: Any) -> str:
+        wins = _wins(result, figure)
+        seeds = sum(wins.values())
+        won = ", ".join(f"{name} {count} of {seeds}" for name, count in wins.items())
+        shares = "; ".join(
+            f"{name} {' '.join(f'{v:.3f}' for v in _by_seed(result, figure, name))}"
+            for name in _THREE
+        )
+        return f"ahead: {won}; shares {shares}{_flag(result)}"
+
+    return shown
+
+
+def _no_gain(gains: dict[str, list[float]] | None) -> bool | None:
+    """Return whether twice the evaluations give at most 5 %; None where it is not measured."""
+    return None if gains is None else max(map(max, gains.values())) <= 0.05
+
+
+def _always(figure: str, name: str) -> Callable[[Any], bool]:
+    """Return a function: whether one of the three is ahead on every seed."""
+
+    def holds(result: Any) -> bool:
+        wins = _wins(result, figure)
+        return wins[name] == sum(wins.values())
+
+    return holds
+
+
+def _second(result: Any, figure: str, name: str) -> bool:
+    """Return whether one of the three is second on every seed."""
+    shares = {n: _by_seed(result, figure, n) for n in _THREE}
+    seeds = range(len(shares[name]))
+    return all(sorted(_THREE, key=lambda n, k=k: -shares[n][k])[1] == name for k in seeds)
+
+
+def _medians(result: Any, figure: str, goals: tuple[int, ...]) -> str:
+    """Return the median over seeds of the medians of fronts, by algorithm."""
+    return "; ".join(
+        f"{name} " + ", ".join(f"{_median(result, figure, name, g):.4g}" for g in goals)
+        for name in _THREE
+    )
+
+
+def _median(result: Any, figure: str, name: str, goal: int) -> float:
+    row = _row(result, figure, name)
+    return statistics.median(one[goal] for one in row.get("medians") or [row["median"]])
+
+
 def _ranked(result: Any, figure: str, key: str = "HV rule") -> list[str]:
     return sorted(_THREE, key=lambda name: -_row(result, figure, name)[key])
 
@@ -59,28 +132,26 @@ def _seconds(result: Any) -> str:
     return ", ".join(shown) + f"; moead {rows['moead']['seconds']:.1f} CPU s, judged"
 
 
-def _order(figure: str) -> Callable[[Any], str]:
-    """Return a function: the paper's three by hypervolume; by jMetalPy itself where it ran."""
-
-    def shown(result: Any) -> str:
-        rows = result["sets"][figure]["rows"]
-        by_itself = {n: rows[n]["HV rule"] for n in rows if n.endswith("by jMetalPy")}
-        best = sorted(by_itself, key=lambda n: -by_itself[n])
-        orders = [" > ".join(_ranked(result, figure)), " > ".join(best)]
-        return "; ".join(order for order in orders if order)
-
-    return shown
-
-
-def _ends(result: Any) -> str:
-    """Return the median latency and cost of the fronts of Fig. 4a."""
-    medians = [_row(result, "Fig. 4a", name)["median"] for name in _THREE]
-    return "median latency, cost: " + "; ".join(f"{a:.0f} ms, {b:.0f} USD" for a, b in medians)
-
-
 def _different(result: Any) -> bool:
-    nsga2, nsga3, swarms = (_row(result, "Fig. 4a", name)["median"] for name in _THREE)
-    return max(nsga2[0], nsga3[0]) < swarms[0] and min(nsga2[1], nsga3[1]) > swarms[1]
+    """Whether NSGA's fronts of latency and cost have lower latencies and higher costs."""
+    latency, cost = (
+        {name: _median(result, "Fig. 4a", name, goal) for name in _THREE} for goal in (0, 1)
+    )
+    nsga = ("NSGA-II", "NSGA-III")
+    return all(latency[n] < latency["MSPSO"] and cost[n] > cost["MSPSO"] for n in nsga)
+
+
+def _regions(result: Any) -> bool:
+    """Whether MSPSO's fronts of three goals have fewer interruptions and higher costs."""
+    cost, stops = (
+        {name: _median(result, "Fig. 5", name, goal) for name in _THREE} for goal in (1, 2)
+    )
+    return stops["MSPSO"] < stops["NSGA-III"] and cost["MSPSO"] > cost["NSGA-III"]
+
+
+def _order(figure: str) -> Callable[[Any], str]:
+    """Return a function: the paper's three by median hypervolume."""
+    return lambda result: " > ".join(_ranked(result, figure)) + _flag(result)
 
 
 def _front(figure: str) -> Callable[[Any], str]:
@@ -237,12 +308,27 @@ ENTRIES = (
         page=_RESULTS,
     ),
     Entry(
-        "claim, sec. V-C: different fronts",
-        "With latency and cost NSGA finds low latency, MSPSO low cost.",
-        "in words",
-        f"{_ORDER} NSGA finds the low latency, as printed; but NSGA-II's median cost is lower too.",
+        "claim, sec. V-B: 50,000 iterations",
+        "After 50,000 iterations solutions no longer improve significantly.",
+        "50.000 iterations",
+        "Twice as many, three goals, three seeds; hypervolume at a fixed point. Held to 5 %: "
+        "`make papers ONLY=cnsm_table_v` measures it.",
         measure="cnsm_table_v",
-        ours=_ends,
+        ours=lambda r: "; ".join(
+            f"{name} {' '.join(f'{v:+.0%}' for v in values)}"
+            for name, values in r.get("gain of twice the evaluations", {}).items()
+        ),
+        holds=lambda r: _no_gain(r.get("gain of twice the evaluations")),
+        whose="paper against its code",
+        page=_RESULTS,
+    ),
+    Entry(
+        "claim, sec. V-C: different fronts",
+        "With latency and cost NSGA finds low latency at higher cost, MSPSO the opposite.",
+        "in words",
+        f"Medians of the fronts, median over three seeds. {_WHY}",
+        measure="cnsm_table_v",
+        ours=lambda r: f"latency in ms, cost in USD: {_medians(r, 'Fig. 4a', (0, 1))}",
         holds=_different,
         whose="paper against its code",
         page=_RESULTS,
@@ -251,10 +337,12 @@ ENTRIES = (
         "claim, sec. V-C: NSGA-II best in latency and cost",
         "With latency and cost NSGA-II has the best front.",
         "Table V: HV 64264, 62477, 38293",
-        "",
+        f"{_SEEDS} NSGA-II and NSGA-III are within each other's spread, as in the paper, where 3 % "
+        "lie between them: a toss-up.",
         measure="cnsm_table_v",
-        ours=_order("Fig. 4a"),
-        holds=lambda r: _ranked(r, "Fig. 4a")[0] == "NSGA-II",
+        ours=_ahead("Fig. 4a"),
+        holds=_always("Fig. 4a", "NSGA-II"),
+        whose="paper",
         page=_RESULTS,
     ),
     Entry(
@@ -263,8 +351,8 @@ ENTRIES = (
         "Table V: HV 21.47 over 15.34",
         _ORDER,
         measure="cnsm_table_v",
-        ours=_order("Fig. 4b"),
-        holds=lambda r: _ranked(r, "Fig. 4b")[0] == "MSPSO",
+        ours=_ahead("Fig. 4b"),
+        holds=_always("Fig. 4b", "MSPSO"),
         whose="paper against its code",
         page=_RESULTS,
     ),
@@ -280,13 +368,37 @@ ENTRIES = (
         page=_RESULTS,
     ),
     Entry(
-        "claim, sec. V-D: NSGA-III best, MSPSO second",
-        "With three goals NSGA-III is best in hypervolume, MSPSO second.",
+        "claim, sec. V-D: NSGA-III best",
+        "With three goals NSGA-III is best in hypervolume.",
         "Table V: HV 4048, 3930, 3694",
-        f"{_ORDER} By jMetalPy itself NSGA-III is ahead of NSGA-II, as printed; MSPSO is third.",
+        f"{_SEEDS} By `make papers ONLY=cnsm_table_v` as in the authors' code: a population of "
+        "150, 28 directions.",
+        measure="cnsm_table_v",
+        ours=_ahead("Fig. 5"),
+        holds=_always("Fig. 5", "NSGA-III"),
+        whose="ours",
+        page=_RESULTS,
+    ),
+    Entry(
+        "claim, sec. V-D: MSPSO second",
+        "With three goals MSPSO comes second in hypervolume.",
+        "Table V: HV 3930",
+        _ORDER,
         measure="cnsm_table_v",
         ours=_order("Fig. 5"),
-        holds=lambda r: _ranked(r, "Fig. 5")[:2] == ["NSGA-III", "MSPSO"],
+        holds=lambda r: _second(r, "Fig. 5", "MSPSO"),
+        whose="paper against its code",
+        page=_RESULTS,
+    ),
+    Entry(
+        "claim, sec. V-D: different regions",
+        "With three goals MSPSO finds few interruptions at higher cost, NSGA-III trades latency "
+        "and cost at a few percent of interruptions.",
+        "in words",
+        f"Medians of the fronts, median over three seeds. {_WHY}",
+        measure="cnsm_table_v",
+        ours=lambda r: f"cost in USD, interruption: {_medians(r, 'Fig. 5', (1, 2))}",
+        holds=_regions,
         whose="paper against its code",
         page=_RESULTS,
     ),

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from papers.entry import Entry, Paper
-from papers.measures import zambianco
+from papers.measures import zambianco, zambianco_orders
 
 _PAGE, _MEASURE = "papers/results/zambianco.md", "zambianco"
 _NO_NUMBERS = "curves; the text prints no number"
@@ -34,6 +34,19 @@ def _dearest(result: Any) -> bool:
         for sizes in result["figures"].values()
         for row in sizes.values()
     )
+
+
+def _disruptions(result: Any) -> str:
+    """Return the disruptions where all may move, and in how many settings Algorithm 2 is best."""
+    settings = zambianco_orders.means(result)
+    paper, strict, loose = zambianco_orders.ORDERS.values()
+    shown = "; ".join(
+        f"{name}: {row[paper]:.2f} v {row[strict]:.1f} (among what fits {row[loose]:.2f})"
+        for name, row in settings.items()
+        if name in ("fig2, 50", "fig3, 50", "fig4, 500")
+    )
+    fewer = [zambianco_orders.fewer(result, other) for other in (strict, loose)]
+    return f"{shown}; fewer in {fewer[0]} of {len(settings)} settings (among what fits {fewer[1]})"
 
 
 def _quality(result: Any, figure: str, scheme: str) -> list[float]:
@@ -163,21 +176,19 @@ ENTRIES = (
     ),
     Entry(
         "claim, sec. V-B: disruptions",
-        "The heuristic's are close to zero, below those of a random order.",
+        "The heuristic's are close to zero, below those of a randomly generated order.",
         "in words",
-        "Over 50 instances each, Algorithm 2 is no better than a random order of what fits: our "
-        "reading.",
-        measure=_MEASURE,
-        ours=lambda r: "; ".join(
-            f"{figure}: {rows['two-phase, text'][1]:.2f} v {rows['two-phase, random order'][1]:.2f}"
-            for figure, rows in ((f, zambianco.ranking(r, f)) for f in r["figures"])
+        "A random order is one permutation of all moves, in which what does not fit at its turn is "
+        "turned off. Read as a random choice among the moves that fit, which needs the same look "
+        "at the room as Algorithm 2, it is as good. Both are on the page.",
+        measure="zambianco_orders",
+        ours=_disruptions,
+        holds=lambda r: (
+            zambianco_orders.fewer(r, zambianco_orders.ORDERS["random-strict"])
+            == len(zambianco_orders.means(r))
         ),
-        holds=lambda r: all(
-            rows["two-phase, text"][1] < rows["two-phase, random order"][1]
-            for rows in (zambianco.ranking(r, f) for f in r["figures"])
-        ),
-        whose="ours",
-        page=_PAGE,
+        whose="open",
+        page="papers/results/zambianco_orders.md",
     ),
     Entry(
         "claim, sec. V-B: QoS of the baselines",

@@ -36,10 +36,10 @@ def measure(cells: Any, instances: int, evaluations: int) -> dict[str, Any]:
 def one(seed: int, evaluations: int) -> dict[str, Any]:
     """Return the rows of one instance of 50 requests; shares are by the published rule."""
     problem = Temporal.generate(seed)
-    runs = {
-        name: cnsm.solved(problem, method, (0, 1, 2), evaluations, 1, **settings)
-        for name, (method, settings) in cnsm.PUBLISHED.items()
-    }
+    runs = {}
+    for name in cnsm.PUBLISHED:
+        method, settings = cnsm.published(name, 3)
+        runs[name] = cnsm.solved(problem, method, (0, 1, 2), evaluations, 1, **settings)
     reference = cnsm.worst_reference([run["values"] for run in runs.values()])
     together = np.concatenate([np.array(run["values"]) for run in runs.values()])
     runs["moead"] = cnsm.solved(problem, "moead", (0, 1, 2), evaluations, 1)
