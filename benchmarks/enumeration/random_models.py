@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -58,7 +58,7 @@ def main() -> None:
             row = future.result()
             kept[row.kind, row.solver] = row
             print(row, file=sys.stderr, flush=True)
-            CELLS.write_text(json.dumps([asdict(row) for row in kept.values()], indent=1) + "\n")
+            CELLS.write_text(json.dumps([vars(row) for row in kept.values()], indent=1) + "\n")
     rows = [kept[one] for one in asked]
     remarks = [remark for row in rows for remark in row.remarks]
     false = sum(row.false for row in rows)
