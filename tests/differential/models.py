@@ -489,6 +489,8 @@ def semicontinuous(draw: Draw) -> Case:
     def build(case: Case) -> pyo.ConcreteModel:
         model = pyo.ConcreteModel()
         model.x = pyo.Var(range(n + 1))
+        model.x[0].setlb(0)
+        model.x[0].setub(1)
         pieces = (NumericRange(0, 0, 0), NumericRange(int(least), int(most), 0))
         model.pieces = pyo.RangeSet(ranges=pieces)
         model.x[n].domain = model.pieces
