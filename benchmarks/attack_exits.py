@@ -86,7 +86,7 @@ model = problem.spec.load("model").build(problem)
 #: How a script ends, and its exit code.
 ENDS = (("", 0), ("sys.exit(7)", 7), ("raise ValueError('the last line')", 1))
 #: Seconds of a script beside its limit: imports, compiling, building a model, under load.
-LONGEST = 240
+LONGEST = 900
 
 
 def script(number: int, seed: int) -> tuple[str, str, int, float]:

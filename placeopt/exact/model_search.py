@@ -437,7 +437,7 @@ def _rounded(value: float, terms: Sequence[float]) -> float:
     real, *others = (abs(value) if math.isinf(term) else term for term in terms)
     largest = max(abs(value), *others)
     if not 0 < largest < math.inf:
-        return value
+        return value + 0.0  # no negative 0
     digits = _DIGITS - math.ceil(math.log10(largest))
     if real > 0:
         digits = min(digits, _REAL_DIGITS - math.ceil(math.log10(real)))

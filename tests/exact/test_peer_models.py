@@ -20,3 +20,4 @@ QUICK = [peer for peer in PEERS if not peer.is_slow]
 def test_what_a_peer_states_holds(peer):
     said, is_stated, _ = judged(peer, solver="highs")
     assert is_stated, said
+    assert "-0.0" not in said
