@@ -3,7 +3,7 @@
 from typing import Any
 
 from papers.entry import Entry, Paper
-from papers.measures import reach_fit, reach_requests, reach_training
+from papers.measures import reach_fit, reach_requests, reach_surge, reach_training
 
 _PAGE, _MEASURE = "papers/results/reach_fit.md", "reach_fit"
 _FIT = "Profile `reach`: eight open numbers fitted on the failure means alone"
@@ -331,21 +331,24 @@ ENTRIES = (
         "claim, sec. VII-E: means in the surge",
         "Mean latency: REACH, RSDQL, Cloud-First, Latency-Greedy, Default.",
         "197.55, 207.29, 258.77, 258.02, 255.12 ms",
-        f"{_FIT}: predicted. No setting that fits the failure gives the surge: table on the page.",
-        measure=_MEASURE,
+        "Replicas after the surge are part of the fit: an autoscaler adds them to busy services. "
+        "Then the three schedulers fit in both cases in many settings, and block search reaches "
+        "REACH's numbers; the two policies learned on other times and stay behind, so that no "
+        "setting is met. Shown is the nearest. Held to a tenth of each of the five means in "
+        "failure and surge, in the printed order, on one setting.",
+        measure="reach_surge",
         ours=lambda r: (
-            ", ".join(
-                f"{r['cases']['chain']['surge'][name]:.1f}"
-                for name in ("REACH", "RSDQL", "Cloud-First", "Latency-Greedy", "Default")
-            )
-            + " ms"
+            ", ".join(f"{reach_surge.best(r)['surge'][name]:.1f}" for name in _FIVE)
+            + " ms; failure "
+            + ", ".join(f"{reach_surge.best(r)['failure'][name]:.1f}" for name in _FIVE)
+            + f" ms, at most {reach_surge.within(reach_surge.best(r)):.1%} off; schedulers within "
+            f"a tenth in both cases in {r['both']:,} settings, all five in "
+            f"{len(reach_surge.near(r))} of the {len(r['settings'])} nearest, with block search "
+            f"for REACH in {len(reach_surge.near(r, True))}"
         ),
-        holds=lambda r: (
-            reach_fit.ordered(r["cases"]["chain"]["surge"], reach_fit.SURGE)
-            and reach_fit.error(r["cases"]["chain"]["surge"], reach_fit.SURGE) <= 0.1
-        ),
-        page=_PAGE,
+        holds=lambda r: bool(reach_surge.in_order(r)),
         whose="ours",
+        page="papers/results/reach_surge.md",
     ),
     Entry(
         "claim, sec. VII-E: below 250 ms in the surge",
