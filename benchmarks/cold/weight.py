@@ -41,7 +41,7 @@ ACTIONS = {
     "`generate rolling-update`": (
         "import placeopt.registry as r; r.problem_class('rolling-update').generate(1)"
     ),
-    "environments": "from placeopt.environments import make_env; make_env('toy')",
+    "environments": "from placeopt.environments import make_env; make_env('rescheduling')",
 }
 #: Modules of libraries, where they have another name.
 MODULES = {"pyyaml": "yaml"}
