@@ -258,7 +258,9 @@ def rows(cells: dict[str, Any], limits: list[float]) -> Iterator[list[str]]:
             found = [v for k, v in cells.items() if _is_of(k, one, seconds)]
             sign = -1 if one.method is None else 1
             gains = [sign * (on - off) for on, off in found]
-            row.append(f"{np.mean(gains):.2f} ({max(gains):.2f})" if gains else "")
+            few = "" if len(gains) == len(SEEDS) else f", {len(gains)} instances"
+            told = f"{np.mean(gains):.2f} ({max(gains):.2f}){few}" if gains else "not measured"
+            row.append(told)
         yield row
 
 
