@@ -13,7 +13,7 @@ from placeopt.core.front import Front, Point
 from placeopt.core.public import public
 from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points
-from placeopt.exact.solver_registry import check_options, choose, require_fit, require_solver
+from placeopt.exact.solver_registry import check_options, choose, require_solver
 
 #: Seconds.
 _NO_TIME = 1e-9
@@ -113,7 +113,7 @@ def enumerate(
     except InfeasibleInstanceError as error:
         return front_without_points(model, goals, budget, facts, error.reasons)
     if solver is not None:
-        require_fit(solver, search.compiled.program, search.names)
+        search.require_fit(solver)
     elif not options:
         facts["solver"] = choose(search.compiled.program)
     return search.run(facts, start, max_points, on_point)

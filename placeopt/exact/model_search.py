@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import PlaceoptError, UsageError
+from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal, names_of
 from placeopt.core.trace import Recorder, traced, with_plain_traces
 from placeopt.core.versions import versions
@@ -26,7 +26,7 @@ from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
 from placeopt.exact.memory import Found
 from placeopt.exact.oracles import SparseSolution, VariablesOracle
-from placeopt.exact.solver_registry import LIBRARIES
+from placeopt.exact.solver_registry import LIBRARIES, require_fit
 from placeopt.exact.steps import exactly
 
 METHOD = "enumerate"
@@ -78,6 +78,16 @@ class ModelSearch:
             elif id(variable) not in used:
                 values[variable.name] = _plain(legal_value(variable))
         return {name: value for name, value in values.items() if value}
+
+    def require_fit(self, solver: str) -> None:
+        """Raise unless a solver can take the questions of this model."""
+        if solver == "cp-sat" and self.compiled.squares:
+            name = self.goals[int(self.compiled.curved.argmax())].name
+            raise UnsupportedError(
+                f"cp-sat takes whole numbers only, and goal {name!r} is quadratic: its squares are "
+                "real columns; take solver='highs'"
+            )
+        require_fit(solver, self.compiled.program, self.names)
 
     # -- limits on real values ---------------------------------------------------------------------
 

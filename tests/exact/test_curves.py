@@ -138,5 +138,7 @@ def test_what_is_not_convex_is_refused():
     ):
         with pytest.raises(UnsupportedError, match=message):
             placeopt.enumerate(model, {"goal": goal})
+    with pytest.raises(UnsupportedError, match="'goal' is quadratic: its squares are real"):
+        placeopt.enumerate(model, {"goal": model.x[0] ** 2}, solver="cp-sat")
     found = quadratic((model.x[0] - model.x[1]) ** 2 + 4 * model.x[1] + 1)
     assert len(found.weights) == 1 and found.sides.tolist() == [[1, -1]]

@@ -20,7 +20,7 @@ from placeopt.exact.memory import Found
 from placeopt.exact.model_front import budget_of, check_request
 from placeopt.exact.model_search import ModelSearch, front_without_points
 from placeopt.exact.oracles import VariablesOracle
-from placeopt.exact.solver_registry import LIBRARIES, choose, require_fit
+from placeopt.exact.solver_registry import LIBRARIES, choose
 
 #: Costs of a sum are scaled down to this: a solver's tolerances are absolute.
 _LARGEST_COST = 1e5
@@ -168,7 +168,7 @@ class Desk:
         self.search = search = ModelSearch(model, [*goals, *more], budget)
         solver, options = how.get("solver"), dict(how.get("options") or {})
         if solver is not None:
-            require_fit(solver, search.compiled.program, search.names)
+            search.require_fit(solver)
         elif not options:
             solver = choose(search.compiled.program)
         self.solver = solver or "highs"
