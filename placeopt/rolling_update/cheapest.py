@@ -11,7 +11,7 @@ from placeopt.core.front import Plan
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import reach
+from placeopt.rolling_update.reach import STATES, reach
 from placeopt.rolling_update.repack import last_resorts
 
 #: Microservices that all descents together place; descents at most.
@@ -19,6 +19,8 @@ WORK, _MOST = 30_000, 24
 #: Descents after which a plan that costs no more than the bound is good enough; one may be cheaper
 #: by its starts.
 _ENOUGH = 3
+#: States of the search for an order, times microservices.
+_STATES = 2_000_000
 
 
 def cheapest_plan(
@@ -40,7 +42,7 @@ def cheapest_plan(
         Deployments to begin with, besides the running one: the node of every microservice.
     work : int
         Microservices that all searches from the running deployment together place: of small
-        instances there are more.
+        instances there are more. One search at least, unless `starts` are given.
     seed : int
 
     Returns
@@ -53,7 +55,7 @@ def cheapest_plan(
     search.offer({"steps": []})
     if not problem.infeasibility():
         lowest = lower_bound(problem)
-        count = max(1, min(_MOST, work // len(problem.arrays.home)))
+        count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
         for k, targets in enumerate(_descents(problem, starts, count, seed)):
             search.offer_cheapest(targets)
             if k + 1 >= _ENOUGH and search.is_legal and search.price <= lowest:
@@ -130,5 +132,8 @@ class _Search:
         """Offer the plan that reaches a deployment; return whether it is legal."""
         tries = max(1, min(8, 1000 // len(target.node)))
         limit = None if self.stops else 0
-        found = reach(self.problem, target.node, max_stops=limit, tries=tries, seed=self.seed)
+        states = min(STATES, _STATES // len(target.node))
+        found = reach(
+            self.problem, target.node, states=states, max_stops=limit, tries=tries, seed=self.seed
+        )
         return self.offer(self.problem.plan(found.steps)) and found.complete
