@@ -22,6 +22,14 @@ _REGIME = (
 )
 
 
+_GAPS = (
+    "The demand of Table 4 is not printed: 6 here, on seeds that it was not chosen on. With 3 "
+    "greedy itself finds the best known plan, so that the claims are empty; at load .4 greedy is "
+    "48 to 51 % above (papers/results/edge_cloud_load.md). Held: the mean of each size, since the "
+    "table has one number a size; single instances of 50 applications are farther off, and with "
+    "100 and more the same demand is hardly contended. So both claims hang on a number that is not "
+    "printed."
+)
 _NEAR = (
     "The paper's Tables 2 and 3 are missing; costs of `profile=paper` are fitted to these four "
     "numbers within the ranges of the text, and data come from access points beside the near edge, "
@@ -76,6 +84,15 @@ def _greedy_like(result: Any) -> list[float]:
         sum(row["0"] / row["greedy"] - 1 for row in rows) / len(rows)
         for rows in result["gamma"].values()
     ]
+
+
+def _gaps(result: Any, name: str) -> str:
+    """Return the mean gap of every size to the best known plan, and the largest."""
+    return "; ".join(
+        f"{row['applications']} applications {row[name]['mean']:.1%} (at most "
+        f"{row[name]['most']:.1%})"
+        for row in result["rows"]
+    )
 
 
 def _milp(result: Any, key: str) -> str:
@@ -190,22 +207,24 @@ ENTRIES = (
         "claim, Table 4: greedy",
         "The greedy rule is at most 10 % above the optimum.",
         "10 %",
-        _REGIME,
-        measure="edge_cloud_table4",
-        ours=lambda r: f"at most {r['worst']['greedy']:.1%} above the best known",
-        holds=lambda r: r["worst"]["greedy"] <= 0.10,
-        page=_TABLE,
+        _GAPS,
+        measure="edge_cloud_gaps",
+        ours=lambda r: _gaps(r, "greedy"),
+        holds=lambda r: max(row["greedy"]["mean"] for row in r["rows"]) <= 0.10,
+        whose="open",
+        page="papers/results/edge_cloud_gaps.md",
     ),
     Entry(
         "claim, Table 4: rollout",
         "The rollout is within 4 % of the optimum in all cases.",
         "4 %",
-        _REGIME,
-        measure="edge_cloud_table4",
-        ours=lambda r: f"at most {r['worst']['rollout']:.1%} above the best known",
-        holds=lambda r: r["worst"]["rollout"] <= 0.04,
+        _GAPS,
+        measure="edge_cloud_gaps",
+        ours=lambda r: _gaps(r, "rollout"),
+        holds=lambda r: max(row["rollout"]["mean"] for row in r["rows"]) <= 0.04,
+        whose="open",
         figure="papers/results/edge_cloud_load.png",
-        page=_AXIS,
+        page="papers/results/edge_cloud_gaps.md",
     ),
     Entry(
         "claim, Table 4: greedy's time",

@@ -55,7 +55,7 @@ TOPOLOGIES = {
 }
 #: Demand of all applications together, in applications at load 1, at which greedy finds the best
 #: known plan; at twice of it greedy and rollout are as far from that as the paper's Table 4 says
-#: (papers/results/edge_cloud_load.md).
+#: (papers/results/edge_cloud_gaps.md).
 PAPER_DEMAND = 3.0
 
 
