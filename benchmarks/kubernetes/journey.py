@@ -1,4 +1,4 @@
-"""From a dump to steps that are carried out: what it takes, and what it gives; writes journey.md.
+"""From a dump to steps that are carried out: what it takes, and what it gives.
 
     python benchmarks/kubernetes/journey.py [--fleets 5]
 
@@ -9,7 +9,6 @@ fleets.py. The steps are checked by `placeopt verify` and replayed by the schedu
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
@@ -19,14 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "tests" / "support")]
-import stamps  # noqa: E402
-from fleets import FLEETS, THRESHOLDS, best, imported  # noqa: E402
-from machine import facts, table  # noqa: E402
-from scheduler_filters import replay  # noqa: E402
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
+from fleets import FLEETS, THRESHOLDS, best, imported
+from harness import Benchmark, section, table
+from scheduler_filters import replay
 
-from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH  # noqa: E402
+from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
 
 @dataclass(frozen=True)
@@ -78,20 +75,11 @@ LONG = (
 #: Limit of the other schemes, which is never met: what they answer does not depend on the load.
 SECONDS = 3600
 COMMAND = [sys.executable, "-m", "placeopt"]
+JOURNEYS = "journey | commands | files that commands read | files written | decisions"
 ANSWERS = (
-    "fleet",
-    "USD a month now",
-    "`consolidate`: after",
-    "pods stopped",
-    "copies",
-    "nodes deleted, bought",
-    "Karpenter: after",
-    "evictions",
-    "descheduler: after",
-    "evictions",
-    "nodes that stay, with a reason",
-    "steps, refused by `verify`, by the scheduler",
-    "CPU s",
+    "fleet | USD a month now | `consolidate`: after | pods stopped | copies | nodes deleted, "
+    "bought | Karpenter: after | evictions | descheduler: after | evictions | nodes that stay, "
+    "with a reason | steps, refused by `verify`, by the scheduler | CPU s"
 )
 
 
@@ -128,7 +116,7 @@ def monthly(price: float) -> str:
     return f"{price * HOURS_OF_A_MONTH:,.0f}"
 
 
-def row(nodes: int, pods: int, seed: int) -> tuple[list[object], list[str], str]:
+def walk(nodes: int, pods: int, seed: int) -> tuple[list[object], list[str], str]:
     """Return the row of a fleet, the files that are written, and the largest lift in words."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -179,65 +167,43 @@ def journey(name: str, steps: tuple[Step, ...], written: int) -> list[object]:
     return [name, len(steps), len(read), written, f"{len(decisions)}: {' '.join(decisions)}"]
 
 
-def page(about: str, rows: list[list[object]], lifts: list[str], written: list[str]) -> str:
-    """Return the text of the page."""
-    commands = [f"{k}. `{step.command}`" for k, step in enumerate(SHORT, 1)]
-    lines = [
-        "# From a dump to a plan that is carried out",
-        "",
-        f"{about} `python benchmarks/kubernetes/journey.py`.",
-        "",
-        *commands,
-        "",
+def main() -> None:
+    """Walk through the fleets, the smallest first."""
+    run = Benchmark(__file__, __doc__, "numba", "scipy", fleets=len(FLEETS))
+    found = [run.cell(f"fleet {f}", lambda f=f: walk(*f)) for f in FLEETS[: run.fleets]]
+    written = found[0][1]
+    run.write(
+        "From a dump to a plan that is carried out",
+        [f"{k}. `{step.command}`" for k, step in enumerate(SHORT, 1)],
         f"`-o out` writes {', '.join(written)}. `report.html` is the page to approve. The third "
         "command may be left out: the script checks the cluster again before its first step.",
-        "",
-        *table(
-            ("journey", "commands", "files that commands read", "files written", "decisions"),
+        table(
+            JOURNEYS,
             [
                 journey("`placeopt consolidate`", SHORT, len(written) + 1),
                 journey("a command for each stage", LONG, 7),
             ],
         ),
-        "",
         "The first has no plan to choose: it is the cheapest one that stops no pod, and the answer "
         "says what a plan that stops pods would save besides, and which budgets it would break. "
         "Karpenter and the descheduler need no command once they are set up, and ask nobody: they "
         "evict.",
-        "",
-        "## What each answers",
-        "",
-        f"The {len(rows)} smallest fleets of [fleets.md](fleets.md), with machines to buy; all "
-        "answer the same cluster. `karpenter` and `descheduler` follow the published rules "
-        "(`placeopt/rolling_update/consolidators.py`); of the descheduler the best of "
-        f"{len(THRESHOLDS)} thresholds counts. What it costs now includes nodes that host nothing "
-        "any more; all three delete these. Evictions stop a pod before its new copy runs. The "
-        "steps were not run on these clusters: `placeopt verify` asks the rules of kube-scheduler "
-        "of each, and so does the scheduler of the tests, which shares nothing with the package. "
-        "CPU seconds are those of the whole command `consolidate`, with all reasons and lifts.",
-        "",
-        *table(ANSWERS, rows),
-        "",
-        "What would save most if it were lifted alone, by the answer:",
-        "",
-        *lifts,
-    ]
-    return "\n".join(lines)
-
-
-def main() -> None:
-    """Walk through the fleets, the smallest first; write the page after each."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--fleets", type=int, default=len(FLEETS))
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "journey.md")
-    arguments = parser.parse_args()
-    about, rows, lifts = facts("placeopt", "numba", "scipy"), [], []
-    for fleet in FLEETS[: arguments.fleets]:
-        found, written, lift = row(*fleet)
-        rows.append(found)
-        lifts.append(f"* {found[0]}: {lift}")
-        text = page(about, rows, lifts, written)
-        stamps.write(arguments.output, text, __file__, {"fleets": len(rows)})
+        section(
+            "What each answers",
+            f"Fleets of [fleets.md](fleets.md) with machines to buy, {len(found)} of "
+            f"{len(FLEETS)}; all answer the same cluster. `karpenter` and `descheduler` follow the "
+            "published rules (`placeopt/rolling_update/consolidators.py`); of the descheduler the "
+            f"best of {len(THRESHOLDS)} thresholds counts. What it costs now includes nodes that "
+            "host nothing any more; all three delete these. Evictions stop a pod before its new "
+            "copy runs. The steps were not run on these clusters: `placeopt verify` asks the rules "
+            "of kube-scheduler of each, and so does the scheduler of the tests, which shares "
+            "nothing with the package. CPU seconds are those of the whole command `consolidate`, "
+            "with all reasons and lifts, and with kernels that are compiled where they are new.",
+            table(ANSWERS, [row for row, _, _ in found]),
+            "What would save most if it were lifted alone, by the answer:",
+            [f"* {row[0]}: {lift}" for row, _, lift in found],
+        ),
+    )
 
 
 if __name__ == "__main__":
