@@ -250,7 +250,8 @@ def test_generated_instances():
         2 <= len(a.microservices) <= 5 and len(a.flows) == len(a.microservices) - 1
         for a in problem.applications
     )
-    assert set(EdgeCloud.sizes()) == {"applications", "near", "far", "cloud", "load", "demand"}
+    names = {"applications", "near", "far", "cloud", "load", "demand", "profile"}
+    assert set(EdgeCloud.sizes()) == names
     for sizes in ({"applications": 0}, {"near": 0}, {"load": 0.0}, {"load": math.nan}):
         with pytest.raises(UsageError):
             EdgeCloud.generate(**sizes)

@@ -70,9 +70,9 @@ def homes(done: Imported) -> dict[str, str | None]:
 
 
 def ends(done: Imported) -> dict[str, str]:
-    """Return where the pods run after the cheapest plan that the referee accepts."""
+    """Return where the pods run after the cheapest of the legal plans of fewest stops."""
     front = api.solve(done.problem, "repack", seed=1)
-    point = min(front.points, key=lambda p: p.values)
+    point = min(front.points, key=lambda p: (p.values[2], p.values))
     assert done.problem.evaluate(point.plan).feasible
     place = homes(done)
     for step in point.plan["steps"]:
@@ -101,7 +101,7 @@ def test_1_temporal_names_the_rules_that_it_drops(audit: Path) -> None:
 def test_2_manifests_are_placed_by_their_rules(audit: Path) -> None:
     assert len(set(homes(read(audit / "antimanifest.json")).values())) == 3
     spread = list(ends(read(audit / "spreadmanifest.json")).values())
-    assert sorted(spread.count(n) for n in set(spread)) == [2, 2]
+    assert sorted(spread.count(n) for n in set(spread)) == [2, 2]  # a node less costs a stop
 
 
 def test_3_nodes_have_a_largest_number_of_pods(audit: Path) -> None:
