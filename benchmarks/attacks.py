@@ -25,13 +25,15 @@ import numpy as np
 from harness import ROOT, Benchmark, shown, table
 
 import attack_inputs  # isort: skip
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 
 TOY = ROOT / "instances" / "temporal" / "toy.json"
 PLACEOPT = (sys.executable, "-m", "placeopt")
 #: Seconds without a line after which a row is taken for hung; the first attack compiles kernels.
 SILENCE = 60
-REWRITE = "from placeopt.core.front import Front\nf = Front.read({0!r})\nwhile True: f.write({0!r})"
+REWRITE = """from placeopt.core.fronts.front import Front
+f = Front.read({0!r})
+while True: f.write({0!r})"""
 #: Verdict, what is wrong, seconds.
 Verdict = tuple[str, str, float]
 COUNTED = ("tried", "refused", "answered", "failed")

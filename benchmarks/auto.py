@@ -23,7 +23,7 @@ from harness import Benchmark, shares, shown, table, verdict
 import placeopt
 from placeopt import registry
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.warm_up import warm_up
 
 #: Problem and arguments of its generator: a small and a large instance of each.

@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 import placeopt
-from placeopt.core.front import Front, merge
+from placeopt.core.fronts.front import Front, merge
 from placeopt.core.problem import Problem
 
 FOLDER = Path(__file__).parents[1] / "instances"

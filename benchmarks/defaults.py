@@ -18,8 +18,8 @@ from harness import ROOT, Benchmark, section, shown, table
 from limits import measure
 
 from placeopt import registry
-from placeopt.core.front import Front
-from placeopt.core.gap import percent
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.gap import percent
 
 #: The largest shipped instance of each problem.
 SHIPPED = {

@@ -28,8 +28,8 @@ Key = str
 def compiled(kind: str) -> dict[Key, tuple[int, float]]:
     """Warm a problem up; return kernels and CPU seconds of each kernel that Python called."""
     from placeopt import warm_up
-    from placeopt.core.compiling import CLOCK
     from placeopt.core.kernels.compile import _Kernel
+    from placeopt.core.runs.compiling import CLOCK
 
     costs: dict[Key, tuple[int, float]] = {}
     own, running = _Kernel.compile, []

@@ -159,7 +159,7 @@ def shares(fronts: Mapping[str, Any]) -> dict[str, float]:
     """
     import numpy as np
 
-    from placeopt.core.front import merge
+    from placeopt.core.fronts.front import merge
 
     reference = np.max([front.reference() for front in fronts.values()], axis=0)
     whole = merge(fronts.values()).hypervolume(reference, plain=True)

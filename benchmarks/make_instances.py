@@ -17,7 +17,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from placeopt.core.documents import write_json
+from placeopt.core.files.documents import write_json
 from placeopt.edge_cloud.generator import TOPOLOGIES
 from placeopt.edge_cloud.generator import generate as generate_edge_cloud
 from placeopt.multi_cluster.generator import generate as generate_multi_cluster

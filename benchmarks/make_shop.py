@@ -21,12 +21,12 @@ from typing import Any
 
 import yaml
 
-from placeopt.core.documents import layout, write_text
+from placeopt.core.files.documents import layout, write_text
 from placeopt.kubernetes import origin
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import millicores
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "examples" / "data" / "shop.yaml"

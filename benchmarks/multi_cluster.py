@@ -22,7 +22,7 @@ from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.hindsight import optimum
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 #: Semantics and arrivals in a unit of time.
 SPEEDS = (("fixed", 5.0), ("fixed", 20.0), ("fixed", 100.0), ("published", 100.0))
@@ -55,7 +55,7 @@ def plain_speed(look: str, episodes: int, **options: Any) -> float:
 
     `look` is ``rows`` or the paper's ``observation``.
     """
-    stream, rng, taken = Stream(episodes, **options), np.random.default_rng(0), 0.0
+    stream, rng, taken = EpisodeBatch(episodes, **options), np.random.default_rng(0), 0.0
     stream.reset(np.arange(episodes, dtype=np.uint64))
     for k in range(episodes):
         one = Plain(stream, k)
@@ -95,7 +95,7 @@ def regret(share: float, rate: float, requests: int, strategy: str) -> list[obje
         proven += answer.proven
         best.append(answer.reward)
         for name in LOSERS:
-            stream = Stream.of(problem)
+            stream = EpisodeBatch.of(problem)
             stream.reset()
             rule, rng = policies.of(name, weights), np.random.default_rng(seed)
             lost[name].append(

@@ -18,7 +18,7 @@ from harness import ROOT, Benchmark, section, shown, table
 from small_temporal import of_size
 
 import placeopt
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.temporal.exact.bounds import least_values
 from placeopt.temporal.exact.numbers import numbers
 from placeopt.temporal.exact.staircase import staircase

@@ -14,7 +14,7 @@ import numpy as np
 from harness import Benchmark, section, table, timed
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.rescheduling import heuristics as search
 from placeopt.rescheduling.generator import APPLICATIONS

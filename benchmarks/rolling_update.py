@@ -16,7 +16,7 @@ from harness import Benchmark, section, table, timed
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel

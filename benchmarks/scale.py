@@ -22,7 +22,7 @@ from machine import facts
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.temporal.exact import bounds
 from placeopt.temporal.instance import Temporal
 

@@ -18,7 +18,7 @@ from papers.cnsm import TIGHT, WIDE, paper_instance
 from small_temporal import drawn, of_size
 
 import placeopt
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.temporal.exact import exact_front
 
 #: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run

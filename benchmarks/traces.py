@@ -16,8 +16,8 @@ from unittest.mock import patch
 from harness import ROOT, Benchmark, shown, table, timed
 
 import placeopt
-from placeopt.core.front import Run
-from placeopt.core.trace import Recorder
+from placeopt.core.fronts.trace import Recorder
+from placeopt.core.fronts.values import Run
 
 #: The most that a trace may cost, as a share of the run.
 LIMIT = 0.02

@@ -22,8 +22,8 @@ import placeopt
 
 from browser import Page, browser  # isort: skip
 from placeopt import plot, report
-from placeopt.core.front import Front
-from placeopt.core.shipped import best_known
+from placeopt.core.files.shipped import best_known
+from placeopt.core.fronts.front import Front
 from placeopt.explore.server import Explorer, in_background
 from placeopt.explore.source import FrontSource
 from placeopt.registry import problem_class

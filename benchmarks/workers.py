@@ -19,7 +19,7 @@ from harness import Benchmark, shown, table, verdict
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.temporal.instance import Temporal
 
 PARTS, REQUESTS, EVALUATIONS, CELL_EVALUATIONS = 24, 100, 3000, 5000

@@ -15,12 +15,12 @@ import sys
 from pathlib import Path
 
 import placeopt
-from placeopt.core.documents import write_text
+from placeopt.core.files.documents import write_text
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps import steps
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 
 HERE = Path(__file__).resolve().parent / "data"
 BOUTIQUE = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "online-boutique.yaml"

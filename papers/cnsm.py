@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import placeopt
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.temporal import cnsm_csv
 from placeopt.temporal.instance import Temporal
 

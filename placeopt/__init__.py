@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from placeopt.api import evaluate, load, solve
     from placeopt.core.budget import Budget
     from placeopt.core.errors import PlaceoptError
-    from placeopt.core.front import Front, Point, merge
-    from placeopt.core.shipped import instances
+    from placeopt.core.files.shipped import instances
+    from placeopt.core.fronts.front import Front, merge
+    from placeopt.core.fronts.values import Point
     from placeopt.evolve.results import front_of
     from placeopt.exact.files.read import read_model
     from placeopt.exact.model_front import enumerate
@@ -38,13 +39,13 @@ _MODULE_OF = {
     "enumerate": "exact.model_front",
     "read_model": "exact.files.read",
     "front_of": "evolve.results",
-    "merge": "core.front",
+    "merge": "core.fronts.front",
     "sweep": "sweeps.run",
     "Budget": "core.budget",
-    "Front": "core.front",
-    "Point": "core.front",
+    "Front": "core.fronts.front",
+    "Point": "core.fronts.values",
     "PlaceoptError": "core.errors",
-    "instances": "core.shipped",
+    "instances": "core.files.shipped",
     "methods": "registry",
     "register": "registration",
 }

@@ -10,19 +10,20 @@ from functools import partial
 from typing import Any
 
 from placeopt import registry
-from placeopt.core import notebook
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, shown
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Evaluation, Front, Objective, Plan, Run, merge
-from placeopt.core.interim import Watch
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.snapshots import Watch
+from placeopt.core.fronts.trace import with_bounds, with_plain_traces
+from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
 from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
-from placeopt.core.run_directory import SHOWN_SECONDS, RunDirectory
+from placeopt.core.runs import notebook
+from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
+from placeopt.core.runs.workers import Workers
 from placeopt.core.task import Candidate, Task, require_fitting
-from placeopt.core.trace import with_bounds, with_plain_traces
-from placeopt.core.workers import Workers
 
 #: Share of a time limit that is left to the proof of bounds.
 CERTIFY_SHARE = 0.4
@@ -236,10 +237,10 @@ def _projected(start: Front, task: Task[Problem]) -> Front:
     """Judge the plans of a start front again, for this instance and these objectives."""
     again = replace(task, budget=Budget(evaluations=1, clock=task.budget.clock), start=None)
     front = again.front([Candidate(p.plan) for p in start.points], method="start")
-    known = {p.values: p for p in start.points}
+    existing = {p.values: p for p in start.points}
     points = tuple(
-        replace(known[p.values], plan=p.plan, status=p.status, gap=p.gap)
-        if p.values in known
+        replace(existing[p.values], plan=p.plan, status=p.status, gap=p.gap)
+        if p.values in existing
         else replace(p, seed=None)
         for p in front.points
     )
@@ -284,8 +285,8 @@ def _going_on(
         solver_calls=whole.solver_calls + more.runs[0].solver_calls,
     )
     runs = (both, *(run for run in front.runs if run != whole))
-    found = replace(front, bounds=proven.bounds, runs=runs)
-    return _certified(merge([found, replace(more, runs=())]), task, both)
+    result = replace(front, bounds=proven.bounds, runs=runs)
+    return _certified(merge([result, replace(more, runs=())]), task, both)
 
 
 def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front:

@@ -19,9 +19,9 @@ PACKAGES = ("kubernetes",)
 @cache
 def doors() -> tuple[Door, ...]:
     """Return the doors: ours first, then those of other distributions; of one name the first."""
-    found = [load(f"placeopt.{name}:DOOR") for name in PACKAGES]
-    found += [point.load() for point in entry_points(group="placeopt.doors")]
+    results = [load(f"placeopt.{name}:DOOR") for name in PACKAGES]
+    results += [point.load() for point in entry_points(group="placeopt.doors")]
     named: dict[str, Door] = {}
-    for door in found:
+    for door in results:
         named.setdefault(door.name, door)
     return tuple(named.values())

@@ -12,14 +12,15 @@ from pydantic import Field
 from placeopt import registry
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, Run, merge, names_of
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.trace import with_plain_traces
+from placeopt.core.fronts.values import Run, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.parameters import parameters as known_parameters
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import Checkpoint, task_key
+from placeopt.core.runs.run_directory import Checkpoint, task_key
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.core.task import Task
-from placeopt.core.trace import with_plain_traces
-from placeopt.core.workers import Call, Workers
 
 #: What `ensemble` runs unless told otherwise.
 ENSEMBLE = ("nsga2", "nsga3", "mspso", "moead")
@@ -86,8 +87,8 @@ def _serving(
 ) -> Sequence[tuple[str, float]]:
     """Return all stages, or only the one that knows the given parameters if the last does not."""
     for name, _ in reversed(stages if given else ()):
-        known = {p.name for p in known_parameters(registry.method(name).load(problem.problem))}
-        if given.keys() <= known:
+        existing = {p.name for p in known_parameters(registry.method(name).load(problem.problem))}
+        if given.keys() <= existing:
             return stages if name == stages[-1][0] else ((name, 1.0),)
     return stages
 
@@ -166,8 +167,8 @@ def method_call(
     )
     if task.reference is not None:
         key |= {"reference": list(task.reference)}
-    asked = (method, parameters, task.problem.to_document(), goals, task.seed, task.start)
-    arguments = (*asked, workers.checkpoint(key), task.reference)
+    wanted = (method, parameters, task.problem.to_document(), goals, task.seed, task.start)
+    arguments = (*wanted, workers.checkpoint(key), task.reference)
     return Call(run_document, arguments, evaluations, seconds, key)
 
 

@@ -95,9 +95,9 @@ def _check(spec: ProblemSpec) -> None:
         for name, entry in vars(spec).items()
         if entry is not None and name not in _PLAIN
     }
-    for name, found in objects.items():
-        if name not in _NO_FUNCTIONS and not callable(found):
-            raise _wrong(spec, name, found, "give a function")
+    for name, result in objects.items():
+        if name not in _NO_FUNCTIONS and not callable(result):
+            raise _wrong(spec, name, result, "give a function")
     instance = objects["instance"]
     if not (isinstance(instance, type) and issubclass(instance, Problem)):
         raise _wrong(spec, "instance", instance, "give a subclass of placeopt.core.problem.Problem")

@@ -21,8 +21,6 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
-from placeopt.core.compiling import Expected
-from placeopt.core.documents import read_json, what_is
 from placeopt.core.errors import (
     DocumentError,
     UnsupportedError,
@@ -30,11 +28,14 @@ from placeopt.core.errors import (
     did_you_mean,
     require_known,
 )
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Front, InstanceName
+from placeopt.core.files.documents import read_json, what_is
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.shipped import find, instances
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.problem import Problem, require_minimised
-from placeopt.core.shipped import find, instances
+from placeopt.core.runs.compiling import Expected
 from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, added, load
 
 #: Our problem packages.
@@ -148,10 +149,10 @@ SMALL_BITS, FEW_BITS, EXACT_SHARE = 24, 12, 0.5
 @cache
 def installed() -> dict[str, ProblemSpec]:
     """Return the problems of this and other distributions by kind, ours first."""
-    found = [load(f"placeopt.{name}:SPEC") for name in PACKAGES]
-    found += _offered("placeopt.problems", ProblemSpec)
+    results = [load(f"placeopt.{name}:SPEC") for name in PACKAGES]
+    results += _offered("placeopt.problems", ProblemSpec)
     kinds: dict[str, ProblemSpec] = {}
-    for spec in found:  # of two problems of one kind the first stands: ours
+    for spec in results:  # of two problems of one kind the first stands: ours
         kinds.setdefault(spec.kind, spec)
     return kinds
 
@@ -164,7 +165,7 @@ def _offered(group: str, kind: type[Any]) -> list[Any]:
     UsageError
         Names the entry point that cannot be loaded, or is of another kind.
     """
-    found = []
+    results = []
     for point in entry_points(group=group):
         where = f"entry point {point.name!r} of {group}, {point.value}"
         try:
@@ -174,8 +175,8 @@ def _offered(group: str, kind: type[Any]) -> list[Any]:
             raise UsageError(f"{where}, cannot be loaded: {shown}") from error
         if not isinstance(entry, kind):
             raise UsageError(f"{where}, is {entry!r:.60}; it has to be a {kind.__name__}")
-        found.append(entry)
-    return found
+        results.append(entry)
+    return results
 
 
 def specs() -> dict[str, ProblemSpec]:
@@ -276,13 +277,13 @@ def methods() -> dict[str, MethodEntry]:
 def _methods(token: str) -> dict[str, MethodEntry]:
     """Return every method; what programs add has a token."""
     generic = [*GENERIC, *_offered("placeopt.methods", Method)]
-    found = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
+    results = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
     for kind, spec in specs().items():
         served = [m for m in generic if m.needs is None or spec.has(m.needs)]
         for method in (*served, *spec.methods):
-            entry = found.setdefault(method.name, MethodEntry(method.name, method.summary))
+            entry = results.setdefault(method.name, MethodEntry(method.name, method.summary))
             entry.of[kind] = method
-    return dict(sorted(found.items()))
+    return dict(sorted(results.items()))
 
 
 def spec_of(kind: str) -> ProblemSpec:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from placeopt import api, registry
 from placeopt.core.budget import Budget
-from placeopt.core.compiling import CLOCK, Clock
 from placeopt.core.errors import PlaceoptError
+from placeopt.core.files.shipped import instances
 from placeopt.core.problem import Problem
-from placeopt.core.shipped import instances
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs.compiling import CLOCK, Clock
+from placeopt.core.runs.workers import Call, Workers
 
 #: Enough for every operator of a search to be used.
 EVALUATIONS = 300

@@ -103,8 +103,8 @@ def test_no_files_import_each_other() -> None:
 @pytest.mark.parametrize(
     ("module", "line", "finds"),
     [
-        ("placeopt.core.front", "from placeopt.evolve import moead", breaches),
-        ("placeopt.core.front", "from placeopt.temporal.instance import Temporal", breaches),
+        ("placeopt.core.fronts.front", "from placeopt.evolve import moead", breaches),
+        ("placeopt.core.fronts.front", "from placeopt.temporal.instance import Temporal", breaches),
         ("placeopt.evolve.moead", "from placeopt.exact import engines", breaches),
         ("placeopt.exact.engines", "from placeopt.temporal import referee", breaches),
         ("placeopt.rl.play", "from placeopt import registry", breaches),
@@ -114,10 +114,10 @@ def test_no_files_import_each_other() -> None:
         ("placeopt.doors", "from placeopt import kubernetes", breaches),
         ("placeopt.temporal.referee", "import placeopt.edge_cloud.arrays", breaches),
         ("placeopt.plot.style", "from placeopt.temporal import drawing", breaches),
-        ("placeopt.core.errors", "from placeopt.core.front import Front", circles),
+        ("placeopt.core.errors", "from placeopt.core.fronts.front import Front", circles),
         (
-            "placeopt.core.dominance",
-            "def f():\n    from placeopt.core.front import Front",
+            "placeopt.core.fronts.dominance",
+            "def f():\n    from placeopt.core.fronts.front import Front",
             circles,
         ),
         (

@@ -19,8 +19,9 @@ import pytest
 
 from placeopt import cli
 from placeopt.cli import solving
-from placeopt.core.documents import read_json, write_json
-from placeopt.core.front import Front, InstanceName, Objective, Point
+from placeopt.core.files.documents import read_json, write_json
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.registry import from_document, methods, specs
 
 ROOT = Path(__file__).resolve().parents[1]

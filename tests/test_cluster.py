@@ -16,10 +16,10 @@ from dying_tasks import die_once
 from hands import compiles
 
 import placeopt
-from placeopt.core import cluster as engine
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs import cluster as engine
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.edge_cloud.instance import EdgeCloud
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")

@@ -17,7 +17,7 @@ INSTANCES = ("toy", "repack-10x5", "stream-4x100")
 CODE = """
 import sys
 from placeopt.cli import main
-from placeopt.core.compiling import CLOCK
+from placeopt.core.runs.compiling import CLOCK
 
 for line in sys.argv[1:]:
     try:

@@ -21,7 +21,7 @@ import placeopt
 from placeopt import registry
 from placeopt.cli import app
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import Hooks, solve_model
 from placeopt.temporal import model as temporal

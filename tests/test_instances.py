@@ -9,8 +9,8 @@ from types import ModuleType
 import pytest
 
 from placeopt import registry
-from placeopt.core.documents import read_json
-from placeopt.core.front import Front
+from placeopt.core.files.documents import read_json
+from placeopt.core.fronts.front import Front
 from placeopt.plot import find_instance
 from placeopt.temporal.generator import CORRECTIONS
 

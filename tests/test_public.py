@@ -97,7 +97,8 @@ def test_the_command_line_loads_nothing_heavy(code: str) -> None:
 def test_registry_and_problems_load_nothing_heavy() -> None:
     """Looking at what there is loads none of the libraries that the methods need."""
     assert not HEAVY & loaded_by(
-        "import placeopt.registry, placeopt.core.front\nplaceopt.registry.problem_class('temporal')"
+        "import placeopt.registry, placeopt.core.fronts.front\n"
+        "placeopt.registry.problem_class('temporal')"
     )
 
 

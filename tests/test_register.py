@@ -17,7 +17,7 @@ import pytest
 import placeopt
 from placeopt import registry
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Evaluation, Objective
+from placeopt.core.fronts.values import Evaluation, Objective
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.spec import Additions, Method, take_over
 

@@ -13,8 +13,8 @@ import pytest
 from hands import Hand, compile_for
 
 from placeopt.cli.compiling import NOT_KEPT, _Notice, announced
-from placeopt.core.compiling import Clock, Compiling, Expected
 from placeopt.core.errors import UsageError
+from placeopt.core.runs.compiling import Clock, Compiling, Expected
 from placeopt.registry import methods
 from placeopt.warm_up import warm_up
 

@@ -31,7 +31,7 @@ from machine import facts, table  # noqa: E402
 import placeopt  # noqa: E402
 from placeopt import registry  # noqa: E402
 from placeopt.core.budget import Budget  # noqa: E402
-from placeopt.core.front import Front, merge  # noqa: E402
+from placeopt.core.fronts.front import Front, merge  # noqa: E402
 from placeopt.core.problem import Problem  # noqa: E402
 
 #: Held-out seeds.

@@ -27,7 +27,7 @@ import numpy as np
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.dominance import hypervolume
+from placeopt.core.fronts.dominance import hypervolume
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.goals import goals_of
 from placeopt.exact.oracles import VariablesOracle

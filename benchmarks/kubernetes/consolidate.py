@@ -22,8 +22,8 @@ from machine import facts, table  # noqa: E402
 from make_cluster import cluster, prices  # noqa: E402
 from run import timed  # noqa: E402
 
-from placeopt.core.documents import read_json  # noqa: E402
-from placeopt.core.front import Front  # noqa: E402
+from placeopt.core.files.documents import read_json  # noqa: E402
+from placeopt.core.fronts.front import Front  # noqa: E402
 
 #: Nodes, pods, and the CPU seconds that the command may take.
 CLUSTERS = ((120, 1000, 20), (1000, 15_000, 90))

@@ -56,7 +56,7 @@ from stub_shop import (  # noqa: E402
 )
 
 from placeopt import cli  # noqa: E402
-from placeopt.core.front import Front  # noqa: E402
+from placeopt.core.fronts.front import Front  # noqa: E402
 from placeopt.kubernetes.export import export  # noqa: E402
 from placeopt.kubernetes.origin import Origin  # noqa: E402
 

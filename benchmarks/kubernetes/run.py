@@ -26,8 +26,8 @@ from harness import timed as clocked
 from make_cluster import RULES, cluster, prices
 
 from placeopt import report
-from placeopt.core.documents import parse_json, read_json, validate
-from placeopt.core.front import Front
+from placeopt.core.files.documents import parse_json, read_json, validate
+from placeopt.core.fronts.front import Front
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import (

@@ -23,13 +23,13 @@ from scheduler_filters import Replay, is_ending
 from wild_clusters import candidates, wild_cluster, with_bought
 
 import placeopt
-from placeopt.core.documents import validate
+from placeopt.core.files.documents import validate
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.verify import verify
 
 #: Nodes of the clusters, smallest first, and changed plans of each cluster.

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from placeopt.core.documents import validate
-from placeopt.core.front import Evaluation, Objective, Violation
+from placeopt.core.files.documents import validate
+from placeopt.core.fronts.values import Evaluation, Objective, Violation
 from placeopt.core.interfaces import DecisionSequence, Encoder
 from placeopt.core.problem import Amount, Name, Positive, Problem, Record
 from placeopt.core.spec import ProblemSpec

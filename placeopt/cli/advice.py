@@ -6,11 +6,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.shipped import find, instances
+from placeopt.core.files.shipped import find, instances
 from placeopt.doors import doors
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
 
 
 def next_commands(commands: list[tuple[str, str]], width: int | None) -> str:
@@ -35,18 +35,19 @@ def about_plan(
     front: Front, index: int, file: Path, instance: Path | None
 ) -> list[tuple[str, str]]:
     """Return commands about a plan of a front in a file."""
-    name, known, found = shlex.quote(str(file)), instance_option(file, instance), []
+    name, known, result = shlex.quote(str(file)), instance_option(file, instance), []
     if limit := example_limit(front):
-        found.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
-    found.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
+        result.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
+    result.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
     steps = _of_doors(f"{name}{known}", instance, str(index))
-    return found + [(f"its {what}", command) for what, command in steps]
+    return result + [(f"its {what}", command) for what, command in steps]
 
 
 def example_limit(front: Front) -> str:
     """Return a limit that some plans of a front keep and others do not; empty where none is.
 
-    >>> from placeopt.core.front import Front, InstanceName, Objective, Point
+    >>> from placeopt.core.fronts.front import Front
+    >>> from placeopt.core.fronts.values import InstanceName, Objective, Point
     >>> points = (Point((1.0, 9.0), {}), Point((4.0, 2.0), {}))
     >>> goals = (Objective("latency_ms", "ms"), Objective("cost", "USD"))
     >>> example_limit(Front(InstanceName("temporal", "toy", ""), goals, points))

@@ -116,12 +116,12 @@ def parameters_of(method: MethodEntry) -> list[tuple[Parameter, list[str]]]:
     from placeopt.core.errors import MissingExtraError
     from placeopt.core.parameters import parameters
 
-    found: dict[str, tuple[Parameter, list[str]]] = {}
+    results: dict[str, tuple[Parameter, list[str]]] = {}
     for kind in method.problems:
         with suppress(MissingExtraError):
             for one in parameters(method.load(kind)):
-                found.setdefault(repr(one), (one, []))[1].append(kind)
-    return list(found.values())
+                results.setdefault(repr(one), (one, []))[1].append(kind)
+    return list(results.values())
 
 
 def _kinds(kinds: Sequence[str]) -> str:
@@ -161,7 +161,7 @@ def class_of(document: str, plan: bool) -> Any:
     from placeopt.registry import spec_of, specs
 
     if document == "front" and not plan:
-        from placeopt.core.front_file import FrontDocument
+        from placeopt.core.fronts.file import FrontDocument
 
         return FrontDocument
     schemas = {word: entry for door in doors() for word, entry in door.schemas.items()}

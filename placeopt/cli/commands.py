@@ -44,11 +44,11 @@ class _NoFlagTypes:
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of a command."""
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for parameter in found:
+        results: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in results:
             if vars(parameter).get("is_flag"):
                 parameter.metavar = ""
-        return found
+        return results
 
 
 class _Command(_NoFlagTypes, TyperCommand):

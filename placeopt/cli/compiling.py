@@ -14,8 +14,8 @@ import typer
 from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import problem_names
 from placeopt.cli.screen import Quiet, console, emit_table, is_quiet, say
-from placeopt.core.compiling import CLOCK, Compiling, Expected
 from placeopt.core.errors import OutputError
+from placeopt.core.runs.compiling import CLOCK, Compiling, Expected
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,8 +132,8 @@ def warm_up(
     def tell(_k: int, warmed: Warmed) -> None:
         say(f"{warmed.kind}: {len(warmed.methods)} methods in {warmed.seconds:.0f} s")
 
-    found = run(problems or (), jobs, tell)
-    rows = [(one.kind, ", ".join(one.methods)) for one in found]
+    result = run(problems or (), jobs, tell)
+    rows = [(one.kind, ", ".join(one.methods)) for one in result]
     emit_table(("problem", "methods that are ready"), rows, left=2, text=(1,))
 
 

@@ -36,21 +36,21 @@ def problem_names(incomplete: str) -> list[str]:
 
 def instance_names(incomplete: str) -> list[str]:
     """Return the shipped instances, and the files and folders here, that begin so."""
-    from placeopt.core.shipped import instances
+    from placeopt.core.files.shipped import instances
 
     return beginning(incomplete, [*instances(), *_files(incomplete)])
 
 
 def cluster_names(incomplete: str) -> list[str]:
     """Return the shipped clusters, and the files and folders here, that begin so."""
-    from placeopt.core.shipped import clusters
+    from placeopt.core.files.shipped import clusters
 
     return beginning(incomplete, [*clusters(), *_files(incomplete)])
 
 
 def study_names(incomplete: str) -> list[str]:
     """Return the shipped plan of a sweep, and the files and folders here, that begin so."""
-    from placeopt.core.shipped import studies
+    from placeopt.core.files.shipped import studies
 
     return beginning(incomplete, [*studies(), *_files(incomplete)])
 
@@ -105,18 +105,19 @@ def parameter_keys(incomplete: str) -> list[str]:
 
     typed = _typed()
     name = typed[typed.index("--method") + 1] if "--method" in typed[:-1] else "auto"
-    found: dict[str, None] = {}
+    results: dict[str, None] = {}
     with suppress(PlaceoptError):
         entry = registry.method(name)
         for kind in entry.problems:
-            found |= {f"{one.name}=": None for one in parameters(entry.load(kind))}
-    return beginning(incomplete, found)
+            results |= {f"{one.name}=": None for one in parameters(entry.load(kind))}
+    return beginning(incomplete, results)
 
 
 def _objectives() -> list[str]:
     """Return the objectives of the first front or instance that was typed."""
     from placeopt import registry
-    from placeopt.core.front import Front, names_of
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import names_of
 
     for word in _typed()[2:]:
         for read in (Front.read, registry.read):
@@ -132,11 +133,11 @@ def _typed() -> list[str]:
     """
     line = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS", "")
     try:
-        found = shlex.split(line)
+        result = shlex.split(line)
     except ValueError:  # a quote is still open
-        found = line.split()
+        result = line.split()
     place = os.environ.get("COMP_CWORD", "")
-    return found[: int(place)] if place.isdecimal() else found
+    return result[: int(place)] if place.isdecimal() else result
 
 
 def _files(incomplete: str) -> list[str]:

@@ -25,11 +25,11 @@ from placeopt.cli.screen import (
 )
 from placeopt.cli.solving import PlotOption, cancelled_by_signals
 from placeopt.core.errors import UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.progress import of_run
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.runs.progress import of_run
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
 
 #: Variables that are named where a person reads, at most.
 _SHOWN = 30
@@ -114,7 +114,7 @@ def enumerate_file(
         require(plot, front=True)
     tolerance, steps = _gap(gap), _numbers(step, "--step")
     from placeopt.core.budget import Budget
-    from placeopt.core.front import Objective
+    from placeopt.core.fronts.values import Objective
     from placeopt.exact.files.read import read_model
     from placeopt.exact.model_front import enumerate as enumerate_model
 
@@ -147,11 +147,11 @@ def enumerate_file(
 
 
 def _numbers(arguments: list[str] | None, option: str) -> dict[str, float] | None:
-    found = pairs(arguments, option)
-    for name, value in found.items():
+    result = pairs(arguments, option)
+    for name, value in result.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise UsageError(f"{option} {name}={value}: give a number")
-    return {name: float(value) for name, value in found.items()} or None
+    return {name: float(value) for name, value in result.items()} or None
 
 
 def _gap(arguments: list[str] | None) -> float | dict[str, float] | None:

@@ -10,10 +10,11 @@ import numpy as np
 
 from placeopt.cli.screen import show
 from placeopt.cli.tables import plain, room, table, wrapped
-from placeopt.core.gap import percent
+from placeopt.core.fronts.gap import percent
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Point
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Point
     from placeopt.core.problem import Problem
 
 #: Plans that the table has, at most.
@@ -138,7 +139,7 @@ def plan_in_words(front: Front, index: int, problem: Problem | None, width: int 
 def origin_of(point: Point) -> str:
     """Return what is proven of a plan, and which methods found it, in a sentence.
 
-    >>> from placeopt.core.front import Point
+    >>> from placeopt.core.fronts.values import Point
     >>> origin_of(Point((1.0,), {}, "bounded", 0.031, "moead", 7))
     'within 3.10% of optimal; found by moead, seed 7'
     """
@@ -153,7 +154,7 @@ def origin_of(point: Point) -> str:
 def proof_in_words(points: tuple[Point, ...]) -> str:
     """Return how many plans there are, and what is proven of them, in a sentence.
 
-    >>> from placeopt.core.front import Point
+    >>> from placeopt.core.fronts.values import Point
     >>> proof_in_words((Point((1.0,), {}), Point((2.0,), {})))
     '2 plans, none proven optimal.'
     """

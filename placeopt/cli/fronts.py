@@ -36,11 +36,12 @@ from placeopt.cli.screen import (
     width_of,
 )
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.shipped import find
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.files.shipped import find
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Objective, Point
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Objective, Point
     from placeopt.core.problem import Problem
 
 Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Fronts of one instance.")]
@@ -80,8 +81,8 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
     Exit code 3: a plan breaks the instance. 2: a front claims values that its plans do not have.
     """
     from placeopt import registry
-    from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front import Front
+    from placeopt.core.files.documents import read_json, what_is
+    from placeopt.core.fronts.front import Front
 
     problem = registry.read(instance)
     document = read_json(plans)
@@ -173,8 +174,8 @@ def merge(
     Each point of the merged front names all methods that found it.
     """
     from placeopt.cli.front_view import view
-    from placeopt.core.front import Front
-    from placeopt.core.front import merge as merged
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.front import merge as merged
     from placeopt.plot import find_instance
 
     require_outputs(output, inputs=fronts)
@@ -205,9 +206,9 @@ def compare(
 
     For an instance that comes with placeopt it also says what is missing of the best known front.
     """
-    from placeopt.core.front import Front
-    from placeopt.core.front import merge as merged
-    from placeopt.core.gap import up_to
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.front import merge as merged
+    from placeopt.core.fronts.gap import up_to
 
     read = [Front.read(path) for path in fronts]
     union = merged(read)
@@ -259,8 +260,8 @@ def compare(
 
 def _best_known(front: Front) -> Front | None:
     """Return the best front known of the same shipped instance and goals; None where none is."""
-    from placeopt.core.front import Front
-    from placeopt.core.shipped import best_known
+    from placeopt.core.files.shipped import best_known
+    from placeopt.core.fronts.front import Front
 
     path = best_known(front.instance.name)
     known = None if path is None else Front.read(path)
@@ -365,8 +366,8 @@ def pick(
 
     --budget can be combined with any other rule.
     """
-    from placeopt.core.documents import layout
-    from placeopt.core.front import Front
+    from placeopt.core.files.documents import layout
+    from placeopt.core.fronts.front import Front
 
     rules = {
         "reference": _numbers(reference, "--reference"),
@@ -412,11 +413,11 @@ def _show_plan(front: Front, index: int, file: Path) -> None:
 
 def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:
     """Read ``name=number`` arguments."""
-    found = pairs(arguments, option)
-    for name, value in found.items():
+    result = pairs(arguments, option)
+    for name, value in result.items():
         if isinstance(value, (str, bool)):
             raise UsageError(f"{option} {name} is {value!r}; give a number")
-    return found
+    return result
 
 
 def plot(
@@ -494,7 +495,7 @@ def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: 
 
 
 def _plot_convergence(fronts: list[Path], target: Path, over: Any) -> None:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.plot import plot_convergence
 
     read = [Front.read(path) for path in fronts]
@@ -521,7 +522,7 @@ def front_and_instance(
         The front answers another instance.
     """
     from placeopt import registry
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.task import require_fitting
     from placeopt.plot import instance_file
 

@@ -23,7 +23,7 @@ from placeopt.cli.screen import (
     warn,
 )
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
-from placeopt.core.files import require_outputs
+from placeopt.core.files.paths import require_outputs
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -163,7 +163,7 @@ def generate(
     output: Output = None,
 ) -> None:
     """Make a random instance."""
-    from placeopt.core.documents import layout
+    from placeopt.core.files.documents import layout
     from placeopt.registry import from_document, problem_class
 
     kind = problem_class(problem)
@@ -217,7 +217,7 @@ def import_cnsm_csv(
     output: Output = None,
 ) -> None:
     """Import the CSV files of the CNSM 2024 paper as a temporal instance."""
-    from placeopt.core.documents import layout
+    from placeopt.core.files.documents import layout
     from placeopt.registry import from_document
     from placeopt.temporal.cnsm_csv import read
 
@@ -246,8 +246,8 @@ def import_mubench(
     output: Output = None,
 ) -> None:
     """Import a call graph of muBench as a rescheduling instance on six machines."""
-    from placeopt.core.documents import layout
-    from placeopt.core.lines import with_line
+    from placeopt.core.files.documents import layout
+    from placeopt.core.files.lines import with_line
     from placeopt.registry import from_document
     from placeopt.rescheduling.mubench import read
 

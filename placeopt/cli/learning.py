@@ -15,17 +15,17 @@ from placeopt.cli.completion import policy_names, target_names, words
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
+    drop_none,
     emit_json,
     emit_table,
-    given,
     keep,
     pairs,
     say,
     show,
 )
 from placeopt.core.errors import MissingExtraError, UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.progress import Told
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.runs.progress import Told
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget
@@ -160,14 +160,14 @@ def train(
     from placeopt.rl import policy_file, settings
     from placeopt.rl.batches import compiled_episodes, make_batch
     from placeopt.rl.seeds import Training
-    from placeopt.rl.training import drawn_or
+    from placeopt.rl.training import resolve_weights
 
     require_outputs(output, checkpoint, inputs=(target,))
     require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
     options = _options(semantics, clusters, rate, env)
     problem = _problem(target)
     own = compiled_episodes(problem)
-    changed = pairs(param, "--param") | given(seed=seed, steps=steps)
+    changed = pairs(param, "--param") | drop_none(seed=seed, steps=steps)
     wanted = own.settings.get(algorithm) if own is not None else None
     if preset is not None:
         wanted, its = _preset(problem, own, preset)
@@ -175,7 +175,7 @@ def train(
     wanted = (wanted or settings.defaults(algorithm)).with_options(changed)
     parts = len(make_batch(problem, 1, seed, **options).rewards)
     row = wanted.weights if preset and not conditioned and weights is None else weights
-    drawn = drawn_or(row, conditioned or row is None, parts)
+    drawn = resolve_weights(row, conditioned or row is None, parts)
     training = Training.on(problem, options, replace(wanted, weights=drawn))
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
     if seeds is not None:
@@ -228,8 +228,8 @@ def _train_seeds(
 ) -> None:
     """Train a policy for each seed, and write each beside the others."""
     from placeopt.cli.solving import cancelled_by_signals
-    from placeopt.core.run_directory import RunDirectory
-    from placeopt.core.workers import Workers
+    from placeopt.core.runs.run_directory import RunDirectory
+    from placeopt.core.runs.workers import Workers
     from placeopt.rl import policy_file
     from placeopt.rl.seeds import train_seeds
 
@@ -272,23 +272,27 @@ def evaluate_policy(
     known = policy_file.read(policy)
     options = _options(semantics, clusters, rate, env)
     batch = episodes_for(known, _played_on(known, instance), min(episodes, 250), **options)
-    found = {}
+    results = {}
     for name, row in _preferences(known, weights).items():
-        found[name] = summary(evaluate(batch, known.act, episodes, row, seed))
+        results[name] = summary(evaluate(batch, known.act, episodes, row, seed))
         if known.shape.score:
-            found[f"{name}, greedy"] = summary(
+            results[f"{name}, greedy"] = summary(
                 evaluate(batch, greedy(known.shape.score), episodes, row, seed)
             )
     if as_json:
         emit_json(
             {
                 name: {key: {"mean": m, "half_width": h} for key, (m, h) in facts.items()}
-                for name, facts in found.items()
+                for name, facts in results.items()
             }
         )
         return
-    columns = [key for key in next(iter(found.values())) if key not in ("steps", "episode_length")]
-    rows = [(name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in found.items()]
+    columns = [
+        key for key in next(iter(results.values())) if key not in ("steps", "episode_length")
+    ]
+    rows = [
+        (name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in results.items()
+    ]
     emit_table(("weights", *columns), rows)
 
 
@@ -351,9 +355,9 @@ def policies(
     """
     from placeopt.rl import policy_file
 
-    found = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}
+    results = {name: policy_file.read(path) for name, path in policy_file.bundled().items()}
     if as_json:
-        emit_json({name: policy_file.header_of(one) for name, one in found.items()})
+        emit_json({name: policy_file.header_of(one) for name, one in results.items()})
         return
     rows = [
         (
@@ -362,7 +366,7 @@ def policies(
             "any" if one.weights is None else ",".join(show(w, 3) for w in one.weights),
             str(one.card.get("summary", "")),
         )
-        for name, one in found.items()
+        for name, one in results.items()
     ]
     emit_table(("policy", "problem", "weights", "trained on"), rows, left=4, text=(3,))
 
@@ -374,7 +378,7 @@ def _shown(key: str, mean: float, half: float) -> str:
 def _options(
     semantics: str | None, clusters: int | None, rate: float | None, env: list[str] | None
 ) -> dict[str, Any]:
-    return given(semantics=semantics, clusters=clusters, rate=rate) | pairs(env, "--env")
+    return drop_none(semantics=semantics, clusters=clusters, rate=rate) | pairs(env, "--env")
 
 
 def _problem(target: str) -> Problem | type[Problem]:

@@ -13,7 +13,7 @@ from placeopt.cli.screen import emit, emit_sentence, say, show, width_of
 from placeopt.cli.tables import table
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 
@@ -72,7 +72,7 @@ def headline(front: Front) -> str:
 
 def sentences(front: Front, kept: Front) -> list[str]:
     """Return how many plans there are, how good they are, and what is proven of them."""
-    from placeopt.core.gap import gap_in_words
+    from placeopt.core.fronts.gap import gap_in_words
 
     verb = "is" if len(kept) == 1 else "are"
     written = f" {len(kept):,} of them {verb} written." if len(kept) < len(front) else ""
@@ -88,7 +88,7 @@ def sentences(front: Front, kept: Front) -> list[str]:
 
 def quality(front: Front) -> str:
     """Return the hypervolume and its reference point; `placeopt compare` prints the same."""
-    from placeopt.core.gap import up_to
+    from placeopt.core.fronts.gap import up_to
 
     corner = front.reference().tolist()
     share = front.hypervolume(corner, plain=True)

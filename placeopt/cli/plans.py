@@ -9,7 +9,8 @@ from placeopt.cli.screen import warn
 from placeopt.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Plan
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Plan
     from placeopt.core.problem import Problem
 
 
@@ -39,8 +40,8 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> Plan:
     DocumentError
         The file holds none, or its front answers another instance.
     """
-    from placeopt.core.documents import read_json, what_is
-    from placeopt.core.front import Front
+    from placeopt.core.files.documents import read_json, what_is
+    from placeopt.core.fronts.front import Front
 
     document = read_json(path)
     if isinstance(document, dict) and document.get("format") == "placeopt/front@1":

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 
 from placeopt.cli.screen import console, is_quiet, say
 from placeopt.cli.tables import room
-from placeopt.core.compiling import CLOCK, Compiling
-from placeopt.core.progress import Tell, Told, in_words, left_in_words
+from placeopt.core.runs.compiling import CLOCK, Compiling
+from placeopt.core.runs.progress import Tell, Told, in_words, left_in_words
 
 #: Seconds between two plain lines.
 PAUSE = 10.0

@@ -14,12 +14,12 @@ from placeopt.cli.fronts import OneFront, front_and_instance
 from placeopt.cli.plans import index_of
 from placeopt.cli.screen import Quiet, deliver, emit, say
 from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
-from placeopt.core.files import require_outputs
+from placeopt.core.files.paths import require_outputs
 from placeopt.doors import doors
 
 if TYPE_CHECKING:
     from placeopt.core.door import ApprovalFunction, Approved, Door
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 
@@ -86,14 +86,14 @@ def report(
     known = _beside(file, origin)
     require_outputs(target, inputs=(front, file, *(path for _, path in known)))
     index = None if point == "knee" else index_of(whole, point)
-    asked = form == "markdown" or min_saving is not None
-    if asked and problem is None:
+    wanted = form == "markdown" or min_saving is not None
+    if wanted and problem is None:
         raise UsageError("--format markdown and --min-saving need the instance: give --instance")
     told = None if problem is None else _approved(whole, problem, index, known)
     if form == "html" and target is not None:
         reporting.write(whole, target, problem=problem, index=index, approved=told)
         emit(str(target))
-    if not asked or problem is None:
+    if not wanted or problem is None:
         return
     if told is None:
         told = _approved(whole, problem, index, [(door, None) for door in doors()], strict=True)
@@ -112,13 +112,13 @@ def report(
 
 def _beside(instance: Path | None, given: Path | None) -> list[tuple[Door, Path]]:
     """Return the doors with the files that they wrote beside an instance, or that are given."""
-    found = []
+    results = []
     for door in doors():
         if door.beside is not None and (given or instance):
             file: Path = given or door.load("beside")(instance)
             if given or file.exists():
-                found.append((door, file))
-    return found
+                results.append((door, file))
+    return results
 
 
 def _approved(

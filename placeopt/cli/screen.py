@@ -44,7 +44,7 @@ Plans = Annotated[
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
 
 
 #: Whether `--quiet` was given.
@@ -197,7 +197,7 @@ def deliver_front(front: Front, output: Path | None) -> None:
 
 
 def _write_line(text: str, path: Path) -> None:
-    from placeopt.core.documents import write_text
+    from placeopt.core.files.documents import write_text
 
     write_text(path, text + "\n")
 
@@ -273,18 +273,18 @@ def pairs(arguments: Iterable[str] | None, option: str) -> dict[str, Any]:
 
     A value that is a JSON number or true/false becomes one, any other stays text.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for argument in arguments or ():
         key, equals, text = argument.partition("=")
         if not key or not equals:
             raise UsageError(f"{option} {argument!r}: write it as key=value")
-        if key in found:
+        if key in results:
             raise UsageError(f"{option} {key!r} is given twice; keep one of the two")
-        found[key] = _scalar(text)
-    return found
+        results[key] = _scalar(text)
+    return results
 
 
-def halves(text: str, mark: str, option: str, legal: str) -> tuple[str, str]:
+def split_pair(text: str, mark: str, option: str, legal: str) -> tuple[str, str]:
     """Return what stands before and behind a mark, both not empty."""
     before, _, behind = text.partition(mark)
     if not before or not behind:
@@ -300,7 +300,7 @@ def _scalar(text: str) -> Any:
     return value if isinstance(value, (int, float, bool)) and value == value else text
 
 
-def given(**options: Any) -> dict[str, Any]:
+def drop_none(**options: Any) -> dict[str, Any]:
     """Return the options that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 

@@ -20,21 +20,21 @@ def instances(as_json: AsJson = False) -> None:
 
     Every command takes such a name instead of a file.
     """
-    from placeopt.core.documents import read_json
-    from placeopt.core.shipped import best_known
-    from placeopt.core.shipped import instances as shipped
+    from placeopt.core.files.documents import read_json
+    from placeopt.core.files.shipped import best_known
+    from placeopt.core.files.shipped import instances as shipped
 
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for name, file in shipped().items():
         known = best_known(name)
         points = None if known is None else len(read_json(known)["points"])
         kind = read_json(file)["problem"]
-        found.append({"name": name, "problem": kind, "best_known": points, "file": str(file)})
+        results.append({"name": name, "problem": kind, "best_known": points, "file": str(file)})
     if as_json:
-        emit_json(found)
+        emit_json(results)
         return
     rows = [
         (one["name"], one["problem"], f"{one['best_known']} points" if one["best_known"] else "-")
-        for one in found
+        for one in results
     ]
     emit_table(("instance", "problem", "best known front"), rows, left=3)

@@ -27,8 +27,8 @@ from placeopt.cli.screen import (
     AsJson,
     Quiet,
     deliver_front,
+    drop_none,
     for_people,
-    given,
     is_quiet,
     names,
     pairs,
@@ -36,12 +36,12 @@ from placeopt.cli.screen import (
     say,
 )
 from placeopt.core.errors import UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.progress import of_run
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.runs.progress import of_run
 
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 #: Points that a front file keeps unless told otherwise.
@@ -189,7 +189,7 @@ def solve(
     Ctrl-C stops the run and keeps what was found; a second Ctrl-C aborts.
     """
     from placeopt import api, registry
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.task import require_fitting
     from placeopt.plot import plot_front
     from placeopt.plot import require as require_plot
@@ -200,7 +200,7 @@ def solve(
             "or make one: placeopt generate temporal -o mine.json"
         )
     keep = _points_to_keep(points or str(POINTS))
-    parameters = _method_parameters(param) | given(
+    parameters = _method_parameters(param) | drop_none(
         max_moves=max_moves, min_saving_per_move=min_saving_per_move, policy=policy
     )
     corner = _corner(reference)

@@ -13,7 +13,7 @@ from placeopt.cli import progress
 from placeopt.cli.commands import EXPERIMENTS, add
 from placeopt.cli.completion import study_names
 from placeopt.cli.screen import Quiet, say
-from placeopt.core.progress import Tell, Told
+from placeopt.core.runs.progress import Tell, Told
 
 if TYPE_CHECKING:
     from placeopt.sweeps import SweepResult
@@ -58,7 +58,7 @@ def sweep(
 
     budget = Budget(None if time_limit else 10**15, time_limit)
     with cancelled_by_signals(budget), progress.shown() as tell:
-        found = run(
+        result = run(
             plan,
             run_dir=run_dir / "runs",
             jobs=jobs,
@@ -68,7 +68,7 @@ def sweep(
             folder=run_dir,
         )
     say(f"wrote {run_dir / 'index.html'}, and beside it tables as CSV and LaTeX")
-    _say_what_is_missing(found)
+    _say_what_is_missing(result)
 
 
 def _say_what_is_missing(found: SweepResult) -> None:

@@ -90,7 +90,7 @@ def _widths(
 ) -> list[int] | None:
     """Return the width of each column; None where the table does not fit."""
     cells = [[row[k] for row in body] for k in range(len(head))]
-    natural = [max(map(room, (title, *mine))) for title, mine in zip(head, cells, strict=True)]
+    natural = [max(map(room, (title, *own))) for title, own in zip(head, cells, strict=True)]
     if width is None or _total(natural) <= width:
         return natural
     least = [

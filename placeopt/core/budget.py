@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from placeopt.core.compiling import CLOCK, Clock, Compiling
 from placeopt.core.errors import UsageError, shown
-from placeopt.core.interim import Interim, Watch, Witness
+from placeopt.core.fronts.snapshots import RunSnapshot, Watch, Witness
 from placeopt.core.public import public
+from placeopt.core.runs.compiling import CLOCK, Clock, Compiling
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
 DEFAULT_EVALUATIONS = 50_000
@@ -180,19 +180,19 @@ class Budget:
         """Ask the run to stop at its next look at the clock and to return what it has."""
         self._cancelled = True
 
-    def report(self, note: str = "", interim: Interim | None = None) -> None:
+    def report(self, note: str = "", interim: RunSnapshot | None = None) -> None:
         """Say what the method is doing, in a few words, and what it has found so far."""
         if self.witness is not None and interim is not None:
             self.witness.see(self.seconds, self.evaluations, interim)
         self._tell(note, interim)
 
-    def _tell(self, note: str, interim: Interim | None) -> None:
+    def _tell(self, note: str, interim: RunSnapshot | None) -> None:
         """Call the progress callback, if there is one and the last call is at least 0.1 s ago."""
         if self.on_progress is not None and self.seconds - self._reported >= 0.1:
             self._reported = self.seconds
             self._progress(note, interim)
 
-    def _progress(self, note: str, interim: Interim | None) -> None:
+    def _progress(self, note: str, interim: RunSnapshot | None) -> None:
         assert self.on_progress is not None
         unlimited = self.evaluations_limit is None and self.seconds_limit is None
         best: tuple[float, ...] = ()
@@ -324,6 +324,6 @@ class _Share(Budget):
     def _set_back(self, seconds: float) -> None:
         self._whole._set_back(seconds)
 
-    def _tell(self, note: str, interim: Interim | None) -> None:
+    def _tell(self, note: str, interim: RunSnapshot | None) -> None:
         """Report for the whole, which calls the progress callback."""
         self._whole.report(note, interim)

@@ -15,7 +15,7 @@ from placeopt.core.errors import UnsupportedError
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import DecisionSequence
 
 #: ``policy(sequence, state, weights)``: the action to take in a state that has a legal one.

@@ -146,9 +146,9 @@ def require_known(what: str, word: object, legal: Iterable[str]) -> None:
     UsageError
         Names `what` it is, the word, and what is legal.
     """
-    known = list(legal)
-    if not isinstance(word, str) or word not in known:
-        near = did_you_mean(str(word)[:100], known)
+    existing = list(legal)
+    if not isinstance(word, str) or word not in existing:
+        near = did_you_mean(str(word)[:100], existing)
         raise UsageError(f"unknown {what} {shown(word)}; {near}")
 
 

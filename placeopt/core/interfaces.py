@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front, Objective, Plan, names_of
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.outside import (
     checked_action,
     checked_count,
@@ -286,10 +287,10 @@ class DecisionSequence(_Goals):
 
         By default every legal action is tried on a copy of the state.
         """
-        found = np.full((self.num_actions, len(self.objectives)), np.inf)
+        result = np.full((self.num_actions, len(self.objectives)), np.inf)
         for action in np.flatnonzero(self.mask(state)):
-            found[action] = self.step(self.copy(state), int(action))
-        return found
+            result[action] = self.step(self.copy(state), int(action))
+        return result
 
     def play_greedy(self, state: Any, weights: np.ndarray, most: int) -> int:
         """Take at most `most` greedy decisions, in place, compiled; return how many were taken."""

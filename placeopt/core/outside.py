@@ -28,21 +28,21 @@ def checked_vectors(X: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         Names the first vector, gene and value that is not legal, and its bounds; or the shape.
     """
     genes = len(lower)
-    found = numbers(X, f"vectors of shape (k, {genes})")
-    if found.shape == (0,):
-        found = found.reshape(0, genes)
-    if found.shape[1:] != (genes,):
+    result = numbers(X, f"vectors of shape (k, {genes})")
+    if result.shape == (0,):
+        result = result.reshape(0, genes)
+    if result.shape[1:] != (genes,):
         raise UsageError(
-            f"these vectors have the shape {found.shape}; the problem wants (k, {genes})"
+            f"these vectors have the shape {result.shape}; the problem wants (k, {genes})"
         )
-    wrong = _first_illegal(found, lower, upper)
+    wrong = _first_illegal(result, lower, upper)
     if wrong is not None:
         k, gene = wrong
         raise UsageError(
-            f"vector {k}, gene {gene} is {_shown(found[k, gene])}; "
+            f"vector {k}, gene {gene} is {_shown(result[k, gene])}; "
             f"legal: whole numbers from {lower[gene]} to {upper[gene]}"
         )
-    return np.ascontiguousarray(found, dtype=np.int64)
+    return np.ascontiguousarray(result, dtype=np.int64)
 
 
 def checked_vector(genes: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
@@ -50,12 +50,12 @@ def checked_vector(genes: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarr
 
     Errors are as of `checked_vectors`.
     """
-    found = numbers(genes, f"a vector of shape {lower.shape}")
-    if found.shape != lower.shape:
+    result = numbers(genes, f"a vector of shape {lower.shape}")
+    if result.shape != lower.shape:
         raise UsageError(
-            f"this vector has the shape {found.shape}; the problem wants {lower.shape}"
+            f"this vector has the shape {result.shape}; the problem wants {lower.shape}"
         )
-    return checked_vectors(found[None], lower, upper)[0]
+    return checked_vectors(result[None], lower, upper)[0]
 
 
 def checked_actions(actions: Any, num_envs: int, num_actions: int) -> np.ndarray:
@@ -69,20 +69,20 @@ def checked_actions(actions: Any, num_envs: int, num_actions: int) -> np.ndarray
         Names the first environment and action that is not one of 0 to ``num_actions - 1``; or the
         shape.
     """
-    found = numbers(actions, f"actions of shape ({num_envs},)")
-    if found.shape != (num_envs,):
+    result = numbers(actions, f"actions of shape ({num_envs},)")
+    if result.shape != (num_envs,):
         raise UsageError(
-            f"these actions have the shape {found.shape}; {num_envs} environments want "
+            f"these actions have the shape {result.shape}; {num_envs} environments want "
             f"({num_envs},)"
         )
-    wrong = _first_illegal(found, 0, num_actions - 1)
+    wrong = _first_illegal(result, 0, num_actions - 1)
     if wrong is not None:
         whose = "" if num_envs == 1 else f" of environment {wrong[0]}"
         raise UsageError(
-            f"the action{whose} is {_shown(found[wrong])}; "
+            f"the action{whose} is {_shown(result[wrong])}; "
             f"legal: whole numbers from 0 to {num_actions - 1}"
         )
-    return np.ascontiguousarray(found, dtype=np.int64)
+    return np.ascontiguousarray(result, dtype=np.int64)
 
 
 def checked_action(action: Any, num_actions: int) -> int:
@@ -121,14 +121,14 @@ def checked_seed(seed: Any) -> int:
 def numbers(given: Any, wanted: str) -> np.ndarray:
     """Return an array of real numbers; `wanted` says in the error what to give."""
     try:
-        found = np.asarray(given)
-        if found.dtype == object and found.ndim:  # whole numbers beyond 64 bits, say
-            found = found.astype(float)
+        result = np.asarray(given)
+        if result.dtype == object and result.ndim:  # whole numbers beyond 64 bits, say
+            result = result.astype(float)
     except (TypeError, ValueError, OverflowError):
-        found = None
-    if found is None or found.dtype.kind not in "biuf":
+        result = None
+    if result is None or result.dtype.kind not in "biuf":
         raise UsageError(f"{_shown(given)} is no array of numbers; give {wanted}")
-    return found
+    return result
 
 
 def _first_illegal(found: np.ndarray, lower: Any, upper: Any) -> tuple[int, ...] | None:

@@ -81,15 +81,15 @@ def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> d
         Names the parameter, its value, and what is legal.
     """
     declared, hands_on = _declared(run)
-    found = {}
+    results = {}
     for name, value in given.items():
         if name not in declared:
             if not hands_on:
                 raise UsageError(_unknown(method, name, list(declared)))
-            found[name] = value
+            results[name] = value
         else:
-            found[name] = _converted(method, run, declared[name], value)
-    return found
+            results[name] = _converted(method, run, declared[name], value)
+    return results
 
 
 @cache

@@ -10,10 +10,17 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.core import documents
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known, shown
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Evaluation, InstanceName, Objective, Plan, Violation, names_of
+from placeopt.core.files import documents
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.values import (
+    Evaluation,
+    InstanceName,
+    Objective,
+    Plan,
+    Violation,
+    names_of,
+)
 from placeopt.core.outside import checked_seed
 from placeopt.core.parameters import checked, require_options
 from placeopt.core.public import public
@@ -149,14 +156,14 @@ class Problem(Record):
         if names is None:
             return self.objectives
         names = self._listed(names)
-        known = {o.name: o for o in self.objectives}
+        existing = {o.name: o for o in self.objectives}
         for name in names:
-            require_known(f"{self.problem} objective", name, known)
+            require_known(f"{self.problem} objective", name, existing)
         if len(set(names)) < len(names) or not names:
             raise UsageError(
                 f"objectives {', '.join(names)!r}: name each objective once, and at least one"
             )
-        return tuple(known[name] for name in names)
+        return tuple(existing[name] for name in names)
 
     def _listed(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return names of objectives that are given as a list, not as a text."""

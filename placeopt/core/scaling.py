@@ -73,10 +73,10 @@ def resources(
     demands, capacities = [], []
     for name in ("cpu_cores", "memory_gib"):
         wanted = [getattr(one, name) for one in consumers]
-        given = [getattr(one, name) for one in hosts]
-        digits = unit_digits([*wanted, *given], copies)
+        values_in = [getattr(one, name) for one in hosts]
+        digits = unit_digits([*wanted, *values_in], copies)
         demands.append(scaled_up(wanted, digits))
-        capacities.append(scaled_down(given, digits))
+        capacities.append(scaled_down(values_in, digits))
     return np.stack(demands, axis=1), np.stack(capacities, axis=1)
 
 

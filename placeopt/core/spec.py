@@ -33,8 +33,8 @@ def load(entry: Entry) -> Any:
     if not isinstance(entry, str):
         return entry
     module, _, name = entry.partition(":")
-    found = importlib.import_module(module)
-    return getattr(found, name) if name else found
+    result = importlib.import_module(module)
+    return getattr(result, name) if name else result
 
 
 @dataclass(frozen=True)

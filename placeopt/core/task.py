@@ -10,28 +10,28 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
-from placeopt.core.collector import collector_at_rest
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import (
+from placeopt.core.files.arrays import Arrays
+from placeopt.core.fronts.dominance import farthest
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import MAX_SHOWN, RunSnapshot, Watch
+from placeopt.core.fronts.trace import Recorder, traced
+from placeopt.core.fronts.values import (
     Evaluation,
-    Front,
     Objective,
     Plan,
     Point,
     Rejected,
     Run,
-    farthest,
     names_of,
     severity,
 )
-from placeopt.core.interim import MAX_SHOWN, Interim, Watch
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import Checkpoint, task_key
-from placeopt.core.trace import Recorder, traced
-from placeopt.core.versions import versions
-from placeopt.core.workers import Workers
+from placeopt.core.runs.collector import collector_at_rest
+from placeopt.core.runs.run_directory import Checkpoint, task_key
+from placeopt.core.runs.versions import versions
+from placeopt.core.runs.workers import Workers
 
 
 @dataclass(frozen=True)
@@ -124,9 +124,9 @@ class Task(Generic[P]):
         budget = self.budget
 
         def with_spent() -> Arrays:
-            found = content()
+            result = content()
             spent = {"evaluations": budget.evaluations, "seconds": budget.seconds}
-            return Arrays({**found.header, **spent}, found.arrays)
+            return Arrays({**result.header, **spent}, result.arrays)
 
         self.checkpoint.offer(with_spent, now=budget.cancelled)
 
@@ -225,7 +225,12 @@ class Task(Generic[P]):
         return [verdict.values[c] for c in columns] if verdict.feasible else None
 
     def _show(
-        self, watch: Watch, method: str, interim: Interim, numbers: np.ndarray, values: np.ndarray
+        self,
+        watch: Watch,
+        method: str,
+        interim: RunSnapshot,
+        numbers: np.ndarray,
+        values: np.ndarray,
     ) -> None:
         """Show a watch the front so far, at most `MAX_SHOWN` of its points, if it wants to look."""
         plan_of = interim.plan

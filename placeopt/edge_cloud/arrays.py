@@ -80,9 +80,9 @@ def _delays(number: Mapping[str, int], delay_ms: Mapping[str, Mapping[str, float
     np.fill_diagonal(delay, 0.0)
     for one, row in delay_ms.items():
         if one in number:
-            known = [(number[other], ms) for other, ms in row.items() if other in number]
-            if known:
-                columns, values = zip(*known, strict=True)
+            existing = [(number[other], ms) for other, ms in row.items() if other in number]
+            if existing:
+                columns, values = zip(*existing, strict=True)
                 delay[number[one], list(columns)] = values
                 delay[list(columns), number[one]] = values
     return delay

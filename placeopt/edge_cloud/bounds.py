@@ -7,11 +7,12 @@ see ``models/edge_cloud/README.md``.
 from __future__ import annotations
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Run, merge
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import Run
 from placeopt.core.task import Task
 from placeopt.edge_cloud.heuristics import CostWeight, SpreadSize, by_weights, spread
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.closing import closes, strengthened
+from placeopt.edge_cloud.local_search.closing import is_applicable, strengthened
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
 
 #: Steps of the prices for the first weight, and for each that follows.
@@ -48,7 +49,7 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     for prices, _ in relaxation.ascents(weights, own, _STEPS):
         proofs.append(prices)
         own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
-    if closes(relaxation, own):
+    if is_applicable(relaxation, own):
         proofs = _strengthened(relaxation, proofs, front, own)
     proof = Front(
         front.instance,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.plot.figures import new_figure
 from placeopt.plot.scene import Panel, Scene
@@ -31,9 +31,9 @@ def positions(problem: EdgeCloud) -> np.ndarray:
     layers = np.array([node.layer for node in problem.nodes])
     places = np.empty((len(layers), 2))
     for row, layer in enumerate(problem.layers):
-        mine = np.flatnonzero(layers == layer)
-        places[mine, 0] = (np.arange(len(mine)) + 0.5) / len(mine)
-        places[mine, 1] = row
+        own = np.flatnonzero(layers == layer)
+        places[own, 0] = (np.arange(len(own)) + 0.5) / len(own)
+        places[own, 1] = row
     return places
 
 
@@ -113,13 +113,13 @@ def use_of_layers(problem: EdgeCloud, plan: Plan) -> dict[str, float]:
     placed = hosts[hosts >= 0]
     layers = np.array([node.layer for node in problem.nodes])
     load, capacity = node_loads(arrays, hosts)[:, 0], arrays.capacity[:, 0]
-    found = {layer: float((layers[placed] == layer).sum()) for layer in problem.layers}
+    results = {layer: float((layers[placed] == layer).sum()) for layer in problem.layers}
     for layer in problem.layers:
-        mine = layers == layer
-        found[f"{layer} cpu"] = float(load[mine].sum() / max(1, capacity[mine].sum()))
-    found["operating cost"] = float(arrays.operating[placed].sum())
-    found["network cost"] = float((arrays.network[placed] * arrays.data[hosts >= 0]).sum())
-    return found
+        own = layers == layer
+        results[f"{layer} cpu"] = float(load[own].sum() / max(1, capacity[own].sum()))
+    results["operating cost"] = float(arrays.operating[placed].sum())
+    results["network cost"] = float((arrays.network[placed] * arrays.data[hosts >= 0]).sum())
+    return results
 
 
 def sweep_figure(problem: EdgeCloud, plans: Sequence[tuple[float, Plan]], title: str) -> Figure:

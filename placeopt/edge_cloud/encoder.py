@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
@@ -199,8 +199,8 @@ class EdgeCloudEncoder(Encoder):
         first, legal = self.tables.legal_first, self.tables.legal
         service = np.repeat(np.arange(self.num_genes), np.diff(first))
         genes = np.zeros(self.num_genes, dtype=np.int64)
-        found = np.flatnonzero(legal == hosts[service])
-        genes[service[found]] = found - first[service[found]]
+        result = np.flatnonzero(legal == hosts[service])
+        genes[service[result]] = result - first[service[result]]
         return genes
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:

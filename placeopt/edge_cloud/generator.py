@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError, require_known
+from placeopt.core.files.documents import Document
 
 Ranges = tuple[tuple[int, int], tuple[int, int], tuple[float, float], tuple[float, float]]
 #: layer -> inclusive ranges: whole cores, whole GiB, operating cost, network cost.

@@ -13,14 +13,15 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Objective
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Objective
 from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.closing import close, closes, is_closed
+from placeopt.edge_cloud.local_search.closing import close, is_applicable, is_closed
 from placeopt.edge_cloud.local_search.prices import (
     Prices,
     Relaxation,
@@ -199,33 +200,33 @@ def by_weights(
     """
     problem, budget = task.problem, task.budget
     relaxation = Relaxation(problem)
-    found = _Found(task)
+    result = _Found(task)
     builder = PlanBuilder(relaxation, np.random.default_rng(task.seed), *(search or ()))
-    found.plans = [problem.hosts(point.plan) for point in task.start or ()]
+    result.plans = [problem.hosts(point.plan) for point in task.start or ()]
     if search and len(weights) > 1:
         some = spread(problem, task.objectives, None, 32)
-        found.plans += _greedy_plans(problem, budget, some)
-    found.candidates = [Candidate(problem.plan(hosts)) for hosts in found.plans]
+        result.plans += _greedy_plans(problem, budget, some)
+    result.candidates = [Candidate(problem.plan(hosts)) for hosts in result.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
-    affordable = [] if found.plans and budget.exhausted else weights
+    affordable = [] if result.plans and budget.exhausted else weights
     alone = len(weights) == 1
     ascents = relaxation.ascents(affordable, budget, steps, part)
     for prices, share in ascents:
-        found.proofs.append(prices)
-        if not found.plans or not budget.exhausted:
+        result.proofs.append(prices)
+        if not result.plans or not budget.exhausted:
             built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
             if search:
-                plans = found.plans + built + builder.dive(prices, share)
+                plans = result.plans + built + builder.dive(prices, share)
                 begin = builder.best(prices.weight, plans)
                 better, prices = _searched(relaxation, builder, prices, begin, share, alone)
-                built, found.proofs[-1] = built + better, prices
-            found.plans += built
-            found.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
+                built, result.proofs[-1] = built + better, prices
+            result.plans += built
+            result.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
             note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
-            budget.report(note, found.interim())
-    proofs = found.proofs
+            budget.report(note, result.interim())
+    proofs = result.proofs
     return task.front(
-        found.candidates,
+        result.candidates,
         method=method,
         completed=len(proofs) == len(weights),
         bounds=lower_bounds(proofs, problem, task.objectives),
@@ -251,7 +252,7 @@ def _searched(
     For a weight that is `alone` the gap is closed after a part of the search, where that pays.
     """
     plans: list[np.ndarray] = []
-    if alone and closes(relaxation, budget):
+    if alone and is_applicable(relaxation, budget):
         hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
         closed = close(relaxation, prices, hosts, builder.value(prices.weight, hosts), budget)
         begin, prices = closed.hosts, replace(prices, bound=closed.bound)
@@ -279,10 +280,10 @@ class _Found:
         self.plans: list[np.ndarray] = []
         self.proofs: list[Prices] = []
 
-    def interim(self) -> Interim:
+    def interim(self) -> RunSnapshot:
         """Return what reports show."""
         task, plans = self._task, [candidate.plan for candidate in self.candidates]
-        return Interim.of_plans(
+        return RunSnapshot.of_plans(
             plans,
             bounds=lambda: np.array(lower_bounds(self.proofs, task.problem, task.objectives)),
         )

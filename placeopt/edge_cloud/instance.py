@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Amount, Evaluation, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.edge_cloud import SPEC

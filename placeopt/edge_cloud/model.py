@@ -18,7 +18,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
 from placeopt.core.errors import InfeasibleInstanceError, require_known
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.public import public
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud

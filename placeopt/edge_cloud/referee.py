@@ -78,9 +78,9 @@ class EdgeCloudReferee:
                 cost += self._scaled_cost(node, amount)  # (6)
             distance = self._delay[application.source]
             delays = [distance[node] for node in hosts if node >= 0]
-            known = [delay for delay in delays if delay < math.inf]
-            latency += round(max(known, default=0.0) * self._delay_scale)  # (7)
-            if len(known) < len(hosts):
+            existing = [delay for delay in delays if delay < math.inf]
+            latency += round(max(existing, default=0.0) * self._delay_scale)  # (7)
+            if len(existing) < len(hosts):
                 violations += self._unplaced(application, hosts)
             violations += self._late(application, hosts)
         violations += self._overloads(np.array(all_hosts))

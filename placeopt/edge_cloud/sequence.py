@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence, illegal_action
 from placeopt.core.outside import checked_action
 from placeopt.edge_cloud import sequence_kernels as kernels

@@ -71,18 +71,18 @@ def _can_complete(instance, state, first):
     tried = np.zeros(last - first + 1, dtype=np.int64)
     while service < last:
         anchor, reach = _anchor(instance, state, service)
-        found = -1
+        result = -1
         while tried[service - first] < nodes:
             node = instance.near[anchor, tried[service - first]]
             tried[service - first] += 1
             if instance.delay[anchor, node] > reach:
                 break
             if fits(instance, state, service, node):
-                found = node
+                result = node
                 break
         tries += 1
-        if found >= 0 and tries <= _MAX_TRIES:
-            put(instance, state, service, found)
+        if result >= 0 and tries <= _MAX_TRIES:
+            put(instance, state, service, result)
             service += 1
             tried[service - first] = 0
         elif tries > _MAX_TRIES or service == first:
@@ -147,7 +147,7 @@ def _next_node(instance, state, weights, service, farthest, value, rank):
     """
     source = instance.source[instance.application_of[service]]
     floor = weights[0] * instance.least_cost[service]
-    best, found = BIG, -1
+    best, result = BIG, -1
     for k in range(len(instance.operating)):
         node = instance.near[source, k]
         late = weights[1] * max(0.0, instance.delay[source, node] - farthest)
@@ -160,8 +160,8 @@ def _next_node(instance, state, weights, service, farthest, value, rank):
             and (increment > value or (increment == value and k > rank))
             and fits(instance, state, service, node)
         ):
-            best, found = increment, k
-    return best, found
+            best, result = increment, k
+    return best, result
 
 
 @kernel

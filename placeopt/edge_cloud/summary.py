@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.plot.markup import Bar, Cell, table
 
@@ -59,8 +59,8 @@ def plan(problem: EdgeCloud, plan: Plan) -> str:
     layer = np.array([problem.layers.index(n.layer) for n in problem.nodes])
     layers: list[list[Cell]] = []
     for k, name in enumerate(problem.layers):
-        mine = np.flatnonzero(layer == k)
-        layers.append([name, f"{int((count[mine] > 0).sum()):,} of {len(mine):,}", *cells(mine)])
+        own = np.flatnonzero(layer == k)
+        layers.append([name, f"{int((count[own] > 0).sum()):,} of {len(own):,}", *cells(own)])
     order = sorted(np.flatnonzero(count).tolist(), key=lambda v: (layer[v], -count[v], v))
     nodes: list[list[Cell]] = [
         [problem.nodes[v].name, problem.nodes[v].layer, *cells(np.array([v]))] for v in order

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.front import farthest, nondominated
+from placeopt.core.fronts.dominance import farthest, nondominated
 
 #: Memory that vectors may take; a larger archive is thinned to its farthest points.
 MAX_BYTES = 2**28

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.deferred import deferred
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.operators import CROSSOVER, MUTATION
@@ -190,9 +190,9 @@ def _common(search: VectorSearch, size: int) -> dict[str, Any]:
         """The first vectors, one after another."""
 
         def __init__(self) -> None:
-            found = search.first(size)
-            rows = np.linspace(0, len(found) - 1, size).astype(int)
-            self.rows = iter(found[rows].tolist())
+            result = search.first(size)
+            rows = np.linspace(0, len(result) - 1, size).astype(int)
+            self.rows = iter(result[rows].tolist())
 
         def new(self, problem: Any) -> Any:
             solution = problem.create_solution()

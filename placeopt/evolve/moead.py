@@ -15,7 +15,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
@@ -108,11 +108,11 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
         replaced = 0
         for c in range(candidates.shape[1]):
             j = candidates[k, c]
-            mine = theirs = 0.0
+            own = theirs = 0.0
             for m in range(num):  # Tchebycheff
-                mine = max(mine, weights[j, m] * (child_F[k, m] - ideal[m]))
+                own = max(own, weights[j, m] * (child_F[k, m] - ideal[m]))
                 theirs = max(theirs, weights[j, m] * (F[j, m] - ideal[m]))
-            if child_excess[k] < excess[j] or (child_excess[k] == excess[j] and mine < theirs):
+            if child_excess[k] < excess[j] or (child_excess[k] == excess[j] and own < theirs):
                 excess[j] = child_excess[k]
                 for gene in range(X.shape[1]):
                     X[j, gene] = children[k, gene]

@@ -14,7 +14,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.front import Front, nondominated
+from placeopt.core.fronts.dominance import nondominated
+from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.operators import LEARNING

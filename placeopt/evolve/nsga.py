@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.deferred import deferred
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.core.weights import lattice, simplex

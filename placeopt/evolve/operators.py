@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Encoder, Parts
 
 #: Probability and distribution index of the CNSM 2024 paper's code: crossover of a pair, mutation

@@ -23,7 +23,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.sampling import Sampling
 
 from placeopt.core.errors import UsageError, shown
-from placeopt.core.front import nondominated
+from placeopt.core.fronts.dominance import nondominated
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import numbers
 
@@ -67,12 +67,12 @@ class EncodedProblem(Problem):
 
     def evaluate(self, X: np.ndarray, *args: Any, **kwargs: Any) -> Any:
         """Evaluate vectors as pymoo does; the shape is checked here, values in `values`."""
-        found = numbers(X, f"vectors of shape (k, {self.n_var})")
-        if found.ndim not in (1, 2) or found.shape[-1] != self.n_var:
+        result = numbers(X, f"vectors of shape (k, {self.n_var})")
+        if result.ndim not in (1, 2) or result.shape[-1] != self.n_var:
             raise UsageError(
-                f"these vectors have the shape {found.shape}; the problem wants (k, {self.n_var})"
+                f"these vectors have the shape {result.shape}; the problem wants (k, {self.n_var})"
             )
-        return super().evaluate(found, *args, **kwargs)
+        return super().evaluate(result, *args, **kwargs)
 
     def _evaluate(self, x: np.ndarray, out: dict[str, Any], *args: Any, **kwargs: Any) -> None:
         out.update(self.values(x))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.dominance import contributions, nondominated
+from placeopt.core.fronts.dominance import contributions, nondominated
 from placeopt.core.interfaces import Parts
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 
@@ -127,13 +127,13 @@ def _sums(rows, group, first, kept, values, grid, low, scale, limit):
     low, scale : (3,) lowest goals, and cells to a unit of each
     """
     parts, last = group.shape[1], (grid.shape[0] - 1, grid.shape[1] - 1)
-    F, made_of, found = np.empty((MAX_KEPT, 3)), np.empty((MAX_KEPT, parts), dtype=np.int64), 0
+    F, made_of, result = np.empty((MAX_KEPT, 3)), np.empty((MAX_KEPT, parts), dtype=np.int64), 0
     chosen, at = np.zeros(parts, dtype=np.int64), np.zeros(parts, dtype=np.int64)
     partial = np.zeros((parts + 1, 3))
     for row in rows:
         count, sums = _choices(row, group, first, chosen)
         depth, tried, at[0] = 0 if sums > 1 else -1, 0, first[chosen[0]]
-        while depth >= 0 and tried < limit and found < MAX_KEPT:
+        while depth >= 0 and tried < limit and result < MAX_KEPT:
             if at[depth] == first[chosen[depth] + 1]:
                 depth -= 1
                 if depth >= 0:
@@ -154,12 +154,12 @@ def _sums(rows, group, first, kept, values, grid, low, scale, limit):
             b = min(last[1], int((z - low[2]) * scale[2]))
             if grid[a, b] <= y:
                 continue
-            F[found, 0], F[found, 1], F[found, 2] = x, y, z
+            F[result, 0], F[result, 1], F[result, 2] = x, y, z
             for c in range(parts):
-                made_of[found, c] = kept[at[c] - (c == depth)] if c < count else -1
-            found += 1
+                made_of[result, c] = kept[at[c] - (c == depth)] if c < count else -1
+            result += 1
             _lower(grid, a, b, y)
-    return F[:found], made_of[:found]
+    return F[:result], made_of[:result]
 
 
 @kernel

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, Run
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Run
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import numbers
 from placeopt.core.public import public
@@ -49,16 +50,16 @@ def front_of(result: Any, problem: Any = None) -> Front:
     >>> result = pymoo.optimize.minimize(encoded, algorithm, ("n_eval", 9_000))  # doctest: +SKIP
     >>> placeopt.front_of(result).write("mine.json")                             # doctest: +SKIP
     """
-    found = _read(result)
-    encoded = found.problem if problem is None else problem
-    encoder = _encoder(encoded, found.what)
-    X = numbers(found.X, f"vectors of shape (k, {encoder.num_genes})")
+    outcome = _read(result)
+    encoded = outcome.problem if problem is None else problem
+    encoder = _encoder(encoded, outcome.what)
+    X = numbers(outcome.X, f"vectors of shape (k, {encoder.num_genes})")
     X = encoded.vectors(np.atleast_2d(X) if X.size else X)
     task = Task(encoder.problem, encoder.objectives)
     plans = (Candidate(encoder.decode(genes)) for genes in np.unique(X, axis=0))
-    front = task.front(plans, method=found.run.method)
-    points = tuple(replace(point, seed=found.run.seed) for point in front.points)
-    return replace(front, points=points, runs=(found.run,))
+    front = task.front(plans, method=outcome.run.method)
+    points = tuple(replace(point, seed=outcome.run.seed) for point in front.points)
+    return replace(front, points=points, runs=(outcome.run,))
 
 
 @dataclass(frozen=True)

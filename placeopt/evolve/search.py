@@ -11,10 +11,11 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core import interfaces
-from placeopt.core.arrays_file import Arrays
-from placeopt.core.dominance import by_rays, by_worth, thinned
-from placeopt.core.front import Front, Objective, Plan, farthest
-from placeopt.core.interim import Interim
+from placeopt.core.files.arrays import Arrays
+from placeopt.core.fronts.dominance import by_rays, by_worth, farthest, subset_by_contribution
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.outside import checked_vectors
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
@@ -125,17 +126,17 @@ class VectorSearch:
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
         self._most_points = min(points or MAX_GENES, max(50, MAX_GENES // self.encoder.num_genes))
-        self._interim = Interim(
+        self._interim = RunSnapshot(
             values=lambda: self.archive.F,
             plan=lambda k: self.encoder.decode(self.archive.vector(k)),
             update=self.archive.settle,
             minimal=True,
         )
-        self._taken_up = self._take_up()
+        self._resumed = self._resume()
         self._judging, self._judged_of = self._seconds_to_judge(), 0
         self._block = 8
 
-    def _take_up(self) -> int:
+    def _resume(self) -> int:
         """Go on from what an earlier process left; return the evaluations that it had made."""
         left = self.task.take_up()
         if left is None:
@@ -225,12 +226,12 @@ class VectorSearch:
 
         They are those of the start front, the problem's seeds, and random ones.
         """
-        given = self._encoded(p.plan for p in self.task.start or ())
+        value = self._encoded(p.plan for p in self.task.start or ())
         seeds = self._seeds()
         met = self.archive.result()  # of an earlier process
         if len(met) > size:
             met = met[farthest(self.archive.F, size)]
-        blocks = [met, given, seeds]
+        blocks = [met, value, seeds]
         missing = self.budget.allow(size) - sum(map(len, blocks))
         step = max(1, _SAMPLED_GENES // max(1, self.encoder.num_genes))
         # However short the time, there is one vector.
@@ -244,10 +245,10 @@ class VectorSearch:
         if not self.variant.seeded:
             return np.empty((0, self.encoder.num_genes), dtype=np.int64)
         own = interfaces.build_encoder(self.problem, self.objectives)
-        found = interfaces.seeds(own, self.rng, self._seconds_to_seed)
+        result = interfaces.seeds(own, self.rng, self._seconds_to_seed)
         if self.variant.encoding == "own":
-            return found
-        return self._encoded(own.decode(x) for x in found)
+            return result
+        return self._encoded(own.decode(x) for x in result)
 
     def _encoded(self, plans: Iterable[Plan]) -> np.ndarray:
         """Return the vectors of the plans that have one, shape (k, num_genes)."""
@@ -328,8 +329,8 @@ class VectorSearch:
         )
         self.task.keep(self._found)
         parameters = parameters | self.variant.parameters()
-        if self._taken_up:
-            parameters = parameters | {"taken_up_at": self._taken_up}
+        if self._resumed:
+            parameters = parameters | {"resumed_at": self._resumed}
         vectors = self.archive.result()
         limit = min(len(vectors), self._most_points)
         if self.budget.cancelled:
@@ -360,7 +361,7 @@ class VectorSearch:
         """
         F = self.archive.F
         if not self._judging or len(F) <= MIN_JUDGED:
-            return thinned(F, limit).tolist() if limit < len(F) else range(len(F))
+            return subset_by_contribution(F, limit).tolist() if limit < len(F) else range(len(F))
         if F.shape[1] in (2, 3):
             return by_worth(F, MIN_JUDGED)[:limit].tolist()
         room = max(MIN_JUDGED, int(self.budget.seconds_left / self._judging))

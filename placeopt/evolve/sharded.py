@@ -19,13 +19,14 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core import interfaces
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
-from placeopt.core.calls import Call
-from placeopt.core.dominance import contributions, nondominated, thinned
-from placeopt.core.front import Front, Plan, names_of
+from placeopt.core.files.arrays import Arrays
+from placeopt.core.fronts.dominance import contributions, nondominated, subset_by_contribution
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Plan, names_of
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import task_key
+from placeopt.core.runs.calls import Call
+from placeopt.core.runs.run_directory import task_key
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.weighted_sums import LEAST_WEIGHT, search, weight_lattice
 
@@ -89,8 +90,8 @@ def search_part(
     if len(starts) == 0:
         starts = encoder.sample(rng, 100)
     members = search(encoder, weights, starts[: max(1, budget.allow(len(starts)))], rng, budget)
-    found = PartFront(members.X.astype(np.int32), members.F, members.of)
-    return Arrays({"evaluations": budget.evaluations}, found._asdict())
+    result = PartFront(members.X.astype(np.int32), members.F, members.of)
+    return Arrays({"evaluations": budget.evaluations}, result._asdict())
 
 
 def run(
@@ -154,8 +155,8 @@ def _searched(
 
     results = workers.run(calls, share, tell)
     results = [  # what there was no time for is not searched, but has its first vectors
-        search_part(Budget(evaluations=UNSEARCHED), *call.arguments) if found is None else found
-        for call, found in zip(calls, results, strict=True)
+        search_part(Budget(evaluations=UNSEARCHED), *call.arguments) if outcome is None else outcome
+        for call, outcome in zip(calls, results, strict=True)
     ]
     budget.spend(max(result.header["evaluations"] for result in results))
     return [PartFront(**result.arrays) for result in results]
@@ -242,7 +243,7 @@ class _Composition:
         )
         kept = np.flatnonzero(nondominated(np.asarray(F)))
         most = min(points, max(MIN_POINTS, MAX_GENES // max(1, self.genes)))
-        self.chosen = kept[thinned(F[kept], most)]
+        self.chosen = kept[subset_by_contribution(F[kept], most)]
         self.F = F[self.chosen]
         self._plans: dict[tuple[int, int], Plan] = {}
 

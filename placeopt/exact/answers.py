@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.exact.memory import Found, Precision
 
 #: How a search may end, and why.

@@ -15,7 +15,7 @@ import numpy as np
 import pyomo.environ as pyo
 import scipy.sparse as sp
 
-from placeopt.core.front import Objective, names_of
+from placeopt.core.fronts.values import Objective, names_of
 from placeopt.exact.curves import lifted, tangent, too_low
 from placeopt.exact.memory import Precision
 from placeopt.exact.parts import Chain, add_chain, fill_carries, needs_parts

@@ -122,8 +122,8 @@ def _whole_rows(program: Program, size: np.ndarray) -> Any:
     is_whole[entries[A.data != np.round(A.data)]] = False
     limited = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
     for row in np.flatnonzero(limited).tolist():
-        mine = slice(A.indptr[row], A.indptr[row + 1])
-        columns, values = A.indices[mine], A.data[mine]
+        own = slice(A.indptr[row], A.indptr[row + 1])
+        columns, values = A.indices[own], A.data[own]
         step = 1.0 if is_whole[row] else common_step(values)
         if step is None or (np.abs(values / step) @ size[columns]) >= _MAX_ACTIVITY:
             why = "are no multiples of one number" if step is None else "are too large"
@@ -193,10 +193,10 @@ class CpSatEngine:
         self._stopped = True
         self.solver.stop_search()
 
-    def hush(self) -> None:
+    def disable_callbacks(self) -> None:
         """Nothing to do: CP-SAT does not call back."""
 
-    def overheard(self) -> Reply:
+    def partial_reply(self) -> Reply:
         """Return nothing: a running CP-SAT cannot be asked."""
         return Reply("unknown")
 

@@ -60,10 +60,10 @@ def quadratic(expression: Any) -> Quadratic | None:
     linear terms of a variable go into its square.
     """
     repn = generate_standard_repn(expression, quadratic=True)
-    found: dict[int, Any] = {id(v): v for v in repn.linear_vars}
-    found |= {id(v): v for pair in repn.quadratic_vars for v in pair}
-    column = {key: k for k, key in enumerate(found)}
-    c, Q = np.zeros(len(found)), np.zeros((len(found), len(found)))
+    results: dict[int, Any] = {id(v): v for v in repn.linear_vars}
+    results |= {id(v): v for pair in repn.quadratic_vars for v in pair}
+    column = {key: k for k, key in enumerate(results)}
+    c, Q = np.zeros(len(results)), np.zeros((len(results), len(results)))
     for variable, value in zip(repn.linear_vars, repn.linear_coefs, strict=True):
         c[column[id(variable)]] += value
     for (x, y), value in zip(repn.quadratic_vars, repn.quadratic_coefs, strict=True):
@@ -85,9 +85,9 @@ def quadratic(expression: Any) -> Quadratic | None:
         c[k] = Q[k] = Q[:, k] = 0.0
     if (np.abs(Q) > rounding).any():
         return None
-    sides = np.array([side for _, side, _ in squares]).reshape(-1, len(found))
+    sides = np.array([side for _, side, _ in squares]).reshape(-1, len(results))
     weights, shifts = (np.array([square[k] for square in squares]) for k in (0, 2))
-    return Quadratic(list(found.values()), c, constant, weights, sides, shifts)
+    return Quadratic(list(results.values()), c, constant, weights, sides, shifts)
 
 
 @dataclass(frozen=True, eq=False)

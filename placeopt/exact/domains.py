@@ -258,13 +258,13 @@ def implied_bounds(program: Program, column: int) -> tuple[float, float]:
         return lower, upper
     rows = program.A.tocsr()
     for row in program.A[:, column].indices.tolist():
-        mine = slice(rows.indptr[row], rows.indptr[row + 1])
-        others = rows.indices[mine] != column
-        columns, values = rows.indices[mine][others], rows.data[mine][others]
+        own_part = slice(rows.indptr[row], rows.indptr[row + 1])
+        others = rows.indices[own_part] != column
+        columns, values = rows.indices[own_part][others], rows.data[own_part][others]
         ends = np.where(values > 0, (program.col_lower[columns], program.col_upper[columns]), 0.0)
         ends += np.where(values > 0, 0.0, (program.col_upper[columns], program.col_lower[columns]))
         least, most = (float((values * end).sum()) for end in ends)
-        own = float(rows.data[mine][~others][0])
+        own = float(rows.data[own_part][~others][0])
         limits = [(program.row_lower[row] - most) / own, (program.row_upper[row] - least) / own]
         low, high = limits if own > 0 else limits[::-1]
         lower, upper = max(lower, low), min(upper, high)

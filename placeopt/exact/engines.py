@@ -71,10 +71,10 @@ class Engine(Protocol):
     def reply(self) -> Reply:
         """Return the answer, once `run` has ended."""
 
-    def overheard(self) -> Reply:
+    def partial_reply(self) -> Reply:
         """Return what is known while `run` does not end."""
 
-    def hush(self) -> None:
+    def disable_callbacks(self) -> None:
         """Let a run that nobody waits for touch Python no more."""
 
 
@@ -104,7 +104,7 @@ class HighsEngine:
         self._option("threads", 1)
         self._pass(program)
         self._listen()
-        self.again(settings, start)
+        self.reset_for_rerun(settings, start)
 
     def _option(self, name: str, value: Any) -> None:
         if self.highs.setOptionValue(name, value) == self._api.HighsStatus.kError:
@@ -143,7 +143,7 @@ class HighsEngine:
             kinds.kCallbackMipImprovingSolution,
         )
 
-        def hear(kind: Any, message: str, said: Any, answer: Any, data: Any) -> None:
+        def on_event(kind: Any, message: str, said: Any, answer: Any, data: Any) -> None:
             if kind == kinds.kCallbackMipImprovingSolution:
                 self._best = (
                     said.objective_function_value,
@@ -155,11 +155,11 @@ class HighsEngine:
             if self._stopped:
                 answer.user_interrupt = True
 
-        self.highs.setCallback(hear, None)
+        self.highs.setCallback(on_event, None)
         for kind in self._kinds:
             self.highs.startCallback(kind)
 
-    def again(self, settings: Settings, start: np.ndarray | None) -> None:
+    def reset_for_rerun(self, settings: Settings, start: np.ndarray | None) -> None:
         """Prepare another run."""
         self._settings, self._stopped, self._best, self._bound = settings, False, None, -math.inf
         self._option("presolve", "choose" if settings.presolve else "off")
@@ -211,12 +211,12 @@ class HighsEngine:
         """Ask the run to end."""
         self._stopped = True
 
-    def hush(self) -> None:
+    def disable_callbacks(self) -> None:
         """Call back no more."""
         for kind in self._kinds:
             self.highs.stopCallback(kind)
 
-    def overheard(self) -> Reply:
+    def partial_reply(self) -> Reply:
         """Return the best that the callbacks have brought."""
         x = None if self._best is None else self._best[1]
         return Reply(
@@ -359,11 +359,11 @@ class ScipEngine:
         ]  # a row is a mapping from these to its coefficients
         indices, data, ends = A.indices.tolist(), A.data.tolist(), A.indptr.tolist()
         for row in range(A.shape[0]):
-            mine = slice(ends[row], ends[row + 1])
+            own = slice(ends[row], ends[row + 1])
             if lower[row] is None and upper[row] is None:
                 continue
             expression = api.Expr(
-                {keys[j]: value for j, value in zip(indices[mine], data[mine], strict=True)}
+                {keys[j]: value for j, value in zip(indices[own], data[own], strict=True)}
             )
             self.model.addCons(api.ExprCons(expression, lower[row], upper[row]))
 
@@ -375,10 +375,10 @@ class ScipEngine:
         """Ask the run to end."""
         self.model.interruptSolve()
 
-    def hush(self) -> None:
+    def disable_callbacks(self) -> None:
         """Nothing to do: SCIP does not call back."""
 
-    def overheard(self) -> Reply:
+    def partial_reply(self) -> Reply:
         """Return nothing: a running SCIP cannot be asked."""
         return Reply("unknown")
 

@@ -37,12 +37,13 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
-from placeopt.core.front import Objective, Plan, minimal
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
-from placeopt.exact.memory import Found, Memory, Precision
-from placeopt.exact.regions import Box, Regions
+from placeopt.exact.memory import Found, Precision, SearchHistory
+from placeopt.exact.regions import Box, SearchRegion
 from placeopt.exact.unknown import Unknown, first_weights
 
 #: Limits of each constrained real-valued objective where nothing else is said.
@@ -110,7 +111,7 @@ class Rules:
     coarse: bool | None = None
     max_points: int | None = None
     on_found: Callable[[Found], None] | None = None
-    on_answer: Callable[[Memory, int], None] | None = None
+    on_answer: Callable[[SearchHistory, int], None] | None = None
     present: Callable[[np.ndarray], np.ndarray] | None = None
     plan_of: Callable[[Found], Plan] | None = None
     precision: Precision | None = None
@@ -137,7 +138,7 @@ def enumerate_front(
     known : sequence of Found
         Feasible points to begin with.
     proofs : mapping, optional
-        What an earlier search refuted: `Memory.proofs`.
+        What an earlier search refuted: `SearchHistory.proofs`.
     proven : ndarray, shape (k, objectives), optional
         A bound set: every feasible vector is weakly dominated by a row.
     **rules
@@ -159,7 +160,7 @@ class _Search:
         self.whole = np.array([o.step is not None for o in objectives])
         self.size = len(objectives)
         self.precision = rules.precision or Precision(self.whole)
-        self.memory = Memory(self.precision, oracle.floors)
+        self.memory = SearchHistory(self.precision, oracle.floors)
         self.unresolved = np.zeros(self.size)  # how far values that count as least may be from it
         self.grid = rules.grid
         self.window: deque[Question] = deque()  # on their way, in the order of their answers
@@ -173,7 +174,7 @@ class _Search:
         self.unknown: Unknown | None = None  # None where no boxes are asked about
         self.regions_since_box = 0
         present = rules.present or partial(in_values, objectives=objectives)
-        self._interim = Interim(
+        self._interim = RunSnapshot(
             values=lambda: present(self.memory.values.all),
             best=lambda: present(self.memory.values.all.min(axis=0, keepdims=True))[0],
             plan=None if rules.plan_of is None else self._plan,
@@ -188,7 +189,7 @@ class _Search:
     def run(self, known: Sequence[Found]) -> Enumeration:
         """Search until everything is settled or the budget ends."""
         for point in known:
-            self.memory.meet(point)
+            self.memory.add_point(point)
         pool = ThreadPoolExecutor(self.rules.jobs, "placeopt-enumerate")
         self.pool = pool if self.rules.jobs > 1 else None
         try:
@@ -212,14 +213,14 @@ class _Search:
         )
 
     def _search(self) -> None:
-        self.regions = Regions(Box(self.ideal, self.nadir, self.whole, self.main))
+        self.regions = SearchRegion(Box(self.ideal, self.nadir, self.whole, self.main))
         self.pending = True
         feasible = self._fill_payoff_table()
         self._choose_limits(feasible)
         if self.rules.payoff_only and feasible and not self._is_ideal_attained():
             return
         box = Box(self.ideal, self.nadir, self.whole, self.main)
-        self.regions = Regions(box)
+        self.regions = SearchRegion(box)
         if feasible:
             self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
         if self.grid is None and self.size > 1:
@@ -231,8 +232,8 @@ class _Search:
         self.pending = self._has_regions()
 
     def _has_regions(self) -> bool:
-        asked = any(question.is_region for question in self.window)
-        return bool(asked or len(self.regions) or self.later)
+        wanted = any(question.is_region for question in self.window)
+        return bool(wanted or len(self.regions) or self.later)
 
     def _time_to_spread(self) -> float:
         limit, coarse = self.budget.seconds_limit, self.rules.coarse
@@ -311,14 +312,14 @@ class _Search:
         limits = np.full((self.size, self.size), math.inf)  # a row for each first objective
         open_ = list(range(self.size))
         for turn in range(self.size):
-            asked = []
+            wanted = []
             for first in open_:
                 objective = (first, *(k for k in range(self.size) if k != first))[turn]
                 known = self._recall(objective, limits[first])
                 question = self._question(objective, limits[first])
-                asked.append((first, objective, known or self._submit(question)))
+                wanted.append((first, objective, known or self._submit(question)))
             open_ = []
-            for first, k, what in asked:
+            for first, k, what in wanted:
                 if self.budget.out_of_time:
                     break
                 lower, point = self._answer(what) if isinstance(what, Question) else what
@@ -375,8 +376,8 @@ class _Search:
         """Return the question about the box that holds most of what is unknown."""
         if self.unknown is None:
             return None
-        asked = [question.limits for question in self.window if question.weights is not None]
-        limits = self.unknown.largest_box(asked)
+        wanted = [question.limits for question in self.window if question.weights is not None]
+        limits = self.unknown.largest_box(wanted)
         return None if limits is None else self._sum_question(np.ones(self.size), limits)
 
     def _sum_question(self, weights: np.ndarray, limits: np.ndarray) -> Question:
@@ -429,7 +430,7 @@ class _Search:
             return
         others = limits.copy()
         others[main] = math.inf
-        self.memory.refute(main, others, limits[main] + (1 if self.whole[main] else 0))
+        self.memory.exclude_below(main, others, limits[main] + (1 if self.whole[main] else 0))
 
     def _split(self, limits: np.ndarray, point: np.ndarray, lower: float) -> None:
         """Add the regions that hold whatever a region has and `point` does not dominate."""
@@ -555,7 +556,7 @@ class _Search:
                 return -math.inf, np.array(best.values)
         if best is not None and not self.whole[objective]:
             proven = min(proven, best.values[objective])
-        self.memory.refute(objective, limits, proven)
+        self.memory.exclude_below(objective, limits, proven)
         lower = self.memory.lower(objective, limits)
         solved = best is not None and best.values[objective] <= self._reach(lower, objective)
         if solved and best is not None and not self.whole[objective]:
@@ -574,11 +575,11 @@ class _Search:
         self.failures += question.failed
         answer = question.answer or Answer("unknown")
         if answer.values is not None:
-            found = Found(answer.values, answer.payload)
-            if self.memory.meet(found):
-                self.regions.meet(np.array(found.values))
+            result = Found(answer.values, answer.payload)
+            if self.memory.add_point(result):
+                self.regions.add_point(np.array(result.values))
                 if self.rules.on_found is not None:
-                    self.rules.on_found(found)
+                    self.rules.on_found(result)
         self._report()
         return answer, self._round(answer.bound, question.objective)
 

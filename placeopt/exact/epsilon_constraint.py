@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError, UsageError, require_known
-from placeopt.core.front import Front, Plan, merge, names_of
+from placeopt.core.files.arrays import Arrays
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import Plan, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.spec import DEFAULT_SECONDS
@@ -22,7 +23,7 @@ from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, too_short_to_load, with_fallback
 from placeopt.exact.hooks import Hooks, model_of
-from placeopt.exact.memory import Found, Memory
+from placeopt.exact.memory import Found, SearchHistory
 from placeopt.exact.oracles import SolverOracle
 from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
 from placeopt.exact.solvers import Outcome
@@ -63,8 +64,8 @@ class ModelOracle(SolverOracle):
         super().__init__(compiled, budget, solver, seed)
         self.problem, self.hooks = problem, hooks
         self._columns = problem.columns(compiled.objectives)
-        given = [problem.objectives[column].step for column in self._columns]
-        self._shown = [k for k, step in enumerate(given) if step is None]
+        values_in = [problem.objectives[column].step for column in self._columns]
+        self._shown = [k for k, step in enumerate(values_in) if step is None]
 
     def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return the plan of a solution and its values; None where a cut excludes it."""
@@ -109,7 +110,7 @@ class ModelOracle(SolverOracle):
 
     def known(self, plans: Iterable[Plan]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""
-        hooks, found = self.hooks, []
+        hooks, result = self.hooks, []
         for plan in plans:
             values = self._judge(plan)
             if values is None:
@@ -117,8 +118,8 @@ class ModelOracle(SolverOracle):
             fits = hooks.assign is not None and hooks.assign(self.compiled.model, plan)
             if fits or hooks.lossless:
                 x = self.compiled.read() if fits else None
-                found.append(Found(values, Solution(plan, x, self._is_valid(plan))))
-        return found
+                result.append(Found(values, Solution(plan, x, self._is_valid(plan))))
+        return result
 
 
 def solve_model(
@@ -192,7 +193,7 @@ class _Before:
             return cls(task)
         return cls(task, left.header["plans"], left.header["solves"], left.arrays)
 
-    def keep(self, memory: Memory, solves: int) -> None:
+    def keep(self, memory: SearchHistory, solves: int) -> None:
         """Write what is known now, now and then."""
         self.task.keep(
             lambda: Arrays(

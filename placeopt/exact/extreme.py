@@ -74,31 +74,31 @@ def extreme_points(
         Distances of each objective, or a share of their ranges: stop when no vector is better than
         the hull of the points by more. The facet that may be farthest off is asked about next.
     """
-    found = ExtremePoints()
+    result = ExtremePoints()
     for unit in np.eye(size):
-        if (point := _ask(found, least, unit)) is None:
-            return found
-        _add(found, point)
-    values = np.array([point.values for point in found.points])
+        if (point := _ask(result, least, unit)) is None:
+            return result
+        _add(result, point)
+    values = np.array([point.values for point in result.points])
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     bounding = {tuple(unit) for unit in np.eye(size).tolist()}  # weights that no point lies below
     outer = Outer(low, spread, enough)
     while True:
-        facets = _facets((np.array([point.values for point in found.points]) - low) / spread)
+        facets = _facets((np.array([point.values for point in result.points]) - low) / spread)
         open_ = [weights for weights in facets if weights not in bounding]
         if enough is not None:
-            open_, found.reached = outer.farthest(open_, facets, found.points)
+            open_, result.reached = outer.farthest(open_, facets, result.points)
         if not open_:
-            found.facets, found.complete = list(facets.values()), True
-            return found
+            result.facets, result.complete = list(facets.values()), True
+            return result
         for weights in open_:
             slope = np.array(weights) / spread
-            below = min(float(slope @ found.points[k].values) for k in facets[weights]) - _BELOW
-            if (point := _ask(found, least, slope)) is None:
-                return found
+            below = min(float(slope @ result.points[k].values) for k in facets[weights]) - _BELOW
+            if (point := _ask(result, least, slope)) is None:
+                return result
             outer.prove(slope, float(slope @ point.values))
-            if float(slope @ point.values) >= below or not _add(found, point):
+            if float(slope @ point.values) >= below or not _add(result, point):
                 bounding.add(weights)
 
 

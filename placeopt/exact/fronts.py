@@ -12,7 +12,8 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import Front, Objective, Plan, merge, names_of
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.answers import Enumeration

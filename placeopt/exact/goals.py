@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numvalue import as_numeric
 
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.exact.curves import quadratic
 
 _WORDS = {"min": "minimised", "max": "maximised"}
@@ -118,21 +118,21 @@ def _given(
     model: pyo.ConcreteModel, objectives: Mapping[str, Any] | Sequence[Any]
 ) -> Iterator[tuple[Objective, Any]]:
     if isinstance(objectives, Mapping):
-        for name, given in objectives.items():
-            yield _named(model, str(name), given)
+        for name, value in objectives.items():
+            yield _named(model, str(name), value)
         return
     if isinstance(objectives, str):
         objectives = [objectives]
-    for given in objectives:
-        if isinstance(given, str):
-            yield _named(model, given, given)
-        elif hasattr(given, "ctype") and given.ctype is pyo.Objective:
+    for value in objectives:
+        if isinstance(value, str):
+            yield _named(model, value, value)
+        elif hasattr(value, "ctype") and value.ctype is pyo.Objective:
             yield from (
-                _of_component(given) if hasattr(given, "items") else [_data(given, given.name)]
+                _of_component(value) if hasattr(value, "items") else [_data(value, value.name)]
             )
         else:
             raise UsageError(
-                f"goal {str(given)!r} has no name; give expressions by name: "
+                f"goal {str(value)!r} has no name; give expressions by name: "
                 'placeopt.enumerate(model, {"cost": expression})'
             )
 
@@ -164,12 +164,12 @@ def _known_objective(model: pyo.ConcreteModel, name: str) -> Objective | None:
 
 
 def _find(model: pyo.ConcreteModel, name: str) -> Any:
-    found = model.find_component(name) if name else None
-    if found is None:
+    result = model.find_component(name) if name else None
+    if result is None:
         kinds = (pyo.Objective, pyo.Expression)
         legal = [c.name for c in model.component_data_objects(kinds, descend_into=True)]
         raise UsageError(f"the model has no goal {name!r}; {did_you_mean(name, legal)}")
-    return found
+    return result
 
 
 # -- what is legal ---------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import ModelModule
 from placeopt.core.problem import Problem
 from placeopt.core.spec import ProblemSpec

@@ -44,7 +44,7 @@ def _leave() -> None:
     left = {done: engine for done, engine in list(_RUNS.items()) if not done.is_set()}
     for engine in left.values():
         engine.stop()
-        engine.hush()
+        engine.disable_callbacks()
     deadline = time.perf_counter() + _LAST_SECONDS
     if not all(done.wait(max(0.0, deadline - time.perf_counter())) for done in left):
         with suppress(OSError, AttributeError):  # other C libraries do not unwind such threads

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 
 #: Relative precision of solvers for values that are real numbers.
 TOLERANCE = 1e-6
@@ -105,7 +105,7 @@ class LowerBounds:
         """Return to the trivial bounds."""
         self.all = self._floors
 
-    def refute(self, corner: np.ndarray) -> None:
+    def exclude_below(self, corner: np.ndarray) -> None:
         """Raise the bounds: no feasible vector lies strictly below `corner`."""
         hit = (self.all < corner).all(axis=1)
         if not hit.any():
@@ -125,7 +125,7 @@ class LowerBounds:
         self.all = np.concatenate((kept, moved[needed]))
 
 
-class Memory:
+class SearchHistory:
     """The points found, and the corners that solves have refuted.
 
     Parameters
@@ -144,7 +144,7 @@ class Memory:
         self._refuted = Rows(self.size)  # no feasible vector lies strictly below one of these
         self._inclusive = Rows(self.size)  # the same corners, as limits that are themselves refuted
 
-    def meet(self, point: Found) -> bool:
+    def add_point(self, point: Found) -> bool:
         """Remember a feasible point; False where a known one is as good in everything."""
         values = np.array(point.values, dtype=float)
         same = values + self.precision.merged * self.precision.of(values)
@@ -154,7 +154,7 @@ class Memory:
         self.values.add(values)
         return True
 
-    def refute(self, objective: int, limits: np.ndarray, lower: float) -> None:
+    def exclude_below(self, objective: int, limits: np.ndarray, lower: float) -> None:
         """Remember that nothing within `limits` has less of the objective than `lower`."""
         if lower == -math.inf:
             return
@@ -166,7 +166,7 @@ class Memory:
         )
         self._inclusive.add(inclusive)
         self._refuted.add(corner)
-        self.lower_bounds.refute(corner)
+        self.lower_bounds.exclude_below(corner)
 
     def forget_proofs(self) -> None:
         """Drop everything that was proven; the points stay."""
@@ -188,7 +188,7 @@ class Memory:
         for corner, limits in zip(proofs["corners"], proofs["limits"], strict=True):
             self._refuted.add(corner)
             self._inclusive.add(limits)
-            self.lower_bounds.refute(corner)
+            self.lower_bounds.exclude_below(corner)
 
     def take_up_bounds(self, bounds: np.ndarray) -> None:
         """Remember what a bound set of the same objectives proves: what lies below none is refuted.
@@ -199,7 +199,7 @@ class Memory:
         """
         above = LowerBounds([-math.inf] * self.size)
         for bound in bounds:
-            above.refute(-bound)
+            above.exclude_below(-bound)
         corners = -above.all
         corners = corners - self.precision.of(corners)
         limits = np.where(self.whole, corners - 1, np.nextafter(corners, -math.inf))

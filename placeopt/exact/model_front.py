@@ -9,7 +9,8 @@ import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.core.front import Front, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Point
 from placeopt.core.public import public
 from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points

@@ -14,9 +14,11 @@ import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
-from placeopt.core.front import OWN_MODEL, Front, InstanceName, Point, Run, minimal, names_of
-from placeopt.core.trace import Recorder, traced, with_plain_traces
-from placeopt.core.versions import versions
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
+from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Point, Run, names_of
+from placeopt.core.runs.versions import versions
 from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
@@ -231,7 +233,7 @@ class ModelSearch:
 
     def _known(self, start: Front) -> list[Found]:
         """Return the points of a front of this model that are still feasible."""
-        found = []
+        results = []
         for point in start.points:
             values = self._values_of_plan(point.plan)
             x = None if values is None else self.compiled.completed(values)
@@ -240,8 +242,8 @@ class ModelSearch:
                     round(v) if o.step is not None else v
                     for v, o in zip(self.compiled.values(x), self.compiled.objectives, strict=True)
                 ]
-                found.append(Found(tuple(map(float, units)), SparseSolution.of(x)))
-        return found
+                results.append(Found(tuple(map(float, units)), SparseSolution.of(x)))
+        return results
 
     def _values_of_plan(self, plan: Mapping[str, Any]) -> np.ndarray | None:
         """Return the values of the columns' variables, None of another model's plan."""
@@ -368,12 +370,12 @@ class ModelSearch:
     def _points(self, search: Enumeration) -> Iterator[Point]:
         """Yield the efficient points, with what is proven of each."""
         efficient = {tuple(v) for v in minimal([f.values for f in search.points]).tolist()}
-        for found in search.points:
-            if found.values in efficient:
-                efficient.discard(found.values)
+        for result in search.points:
+            if result.values in efficient:
+                efficient.discard(result.values)
                 is_extreme = search.status == "extreme"
-                gap = None if is_extreme else search.gap(found.values, self.compiled.precision)
-                yield self.point(found, "optimal" if gap is None else "bounded", gap)
+                gap = None if is_extreme else search.gap(result.values, self.compiled.precision)
+                yield self.point(result, "optimal" if gap is None else "bounded", gap)
 
     def _reason(self, search: Enumeration) -> str:
         """Return why the search ended, in a sentence."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.calls import Call
-from placeopt.core.cluster import Cluster
 from placeopt.core.errors import SolverError, UsageError
+from placeopt.core.runs.calls import Call
+from placeopt.core.runs.cluster import Cluster
 from placeopt.exact.answers import Answer
 from placeopt.exact.curves import lifted
 from placeopt.exact.program import Program
@@ -202,8 +202,8 @@ class SolverOracle(ABC):
         if self.cluster is None:
             return solve(program, solver, budget=self.budget, **settings)
         call = Call(_solve_elsewhere, (program, solver, settings))
-        found: Outcome | None = self.cluster.ask(call, self.budget)
-        return found or Outcome("unknown")
+        result: Outcome | None = self.cluster.ask(call, self.budget)
+        return result or Outcome("unknown")
 
     def _unbounded(self, objective: int) -> str:
         name, cost = self.compiled.objectives[objective].name, self.compiled.costs[objective]

@@ -140,8 +140,8 @@ def fill_carries(chains: Sequence[Chain], program: Program, x: np.ndarray) -> np
     for chain in chains:
         x[list(chain.carries)] = 0.0
         for row, carry in zip(chain.rows, chain.carries, strict=False):
-            mine = slice(rows.indptr[row], rows.indptr[row + 1])
-            part, upper = float(rows.data[mine] @ x[rows.indices[mine]]), program.row_upper[row]
+            own = slice(rows.indptr[row], rows.indptr[row + 1])
+            part, upper = float(rows.data[own] @ x[rows.indices[own]]), program.row_upper[row]
             if math.isfinite(upper):
                 x[carry] = math.ceil((part - upper) / BASE)
     return x

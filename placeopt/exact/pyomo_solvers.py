@@ -148,10 +148,10 @@ class PyomoEngine:
         """Leave a run behind: Pyomo cannot end it before its time limit."""
         self._stopped = True
 
-    def hush(self) -> None:
+    def disable_callbacks(self) -> None:
         """Nothing to do: no solver calls back."""
 
-    def overheard(self) -> Reply:
+    def partial_reply(self) -> Reply:
         """Return nothing: a running solver cannot be asked."""
         return Reply("unknown")
 
@@ -230,12 +230,12 @@ def _model_of(program: Program) -> tuple[Any, bool]:
     model.rows = pyo.ConstraintList()
     A = program.A.tocsr()
     for row, (lower, upper) in enumerate(zip(program.row_lower, program.row_upper, strict=True)):
-        mine = slice(A.indptr[row], A.indptr[row + 1])
-        chosen = [columns[k] for k in A.indices[mine].tolist()]
+        own = slice(A.indptr[row], A.indptr[row + 1])
+        chosen = [columns[k] for k in A.indices[own].tolist()]
         if not chosen and not lower <= 0 <= upper:
             return model, True
         if chosen and (math.isfinite(lower) or math.isfinite(upper)):
-            body = LinearExpression(linear_coefs=A.data[mine].tolist(), linear_vars=chosen)
+            body = LinearExpression(linear_coefs=A.data[own].tolist(), linear_vars=chosen)
             model.rows.add((_open(lower), body, _open(upper)))
     costs = [(c, columns[k]) for k, c in enumerate(program.c.tolist()) if c]
     body = LinearExpression(

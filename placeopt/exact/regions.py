@@ -41,7 +41,7 @@ class Box:
         return np.flatnonzero(np.arange(len(self.whole)) != self.main)
 
 
-class Regions:
+class SearchRegion:
     """Local upper bounds, none inside another.
 
     Attributes
@@ -70,7 +70,7 @@ class Regions:
         self._lower = np.append(self._lower[kept], lower)
         self._best = np.append(self._best[kept], best)
 
-    def meet(self, values: np.ndarray) -> None:
+    def add_point(self, values: np.ndarray) -> None:
         """Take note of a feasible point."""
         inside = (values <= self.upper_bounds).all(axis=1)
         self._best[inside] = np.minimum(self._best[inside], values[self.box.main])

@@ -126,10 +126,10 @@ def solve(
         raise UsageError("duals are given by the solver 'highs' only")
     gaps, own = (relative_gap, absolute_gap), options or {}
     settings = Settings(seconds, True, seed, *gaps, want_duals, own, tolerance)
-    return _until_believed(program, solver, settings, budget, start, careful)
+    return _solve_with_retries(program, solver, settings, budget, start, careful)
 
 
-def _until_believed(
+def _solve_with_retries(
     program: Program,
     solver: str,
     settings: Settings,
@@ -153,7 +153,7 @@ def _until_believed(
             return Outcome("unknown", seconds=time.perf_counter() - begun, attempts=attempt - 1)
         setting = replace(settings, seconds=left, presolve=presolve, seed=settings.seed + other)
         reply = _attempt(solver, program, setting, start, budget)
-        outcome, message = _believe(program, reply, setting)
+        outcome, message = _verified_outcome(program, reply, setting)
         if outcome is not None:
             return replace(outcome, seconds=time.perf_counter() - begun, attempts=attempt)
     raise SolverError(
@@ -210,10 +210,12 @@ def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
             done.wait(_GRACE_SECONDS)
     if failures:
         return Reply("error", message=failures[0])
-    return engine.reply() if done.is_set() else engine.overheard()
+    return engine.reply() if done.is_set() else engine.partial_reply()
 
 
-def _believe(program: Program, reply: Reply, settings: Settings) -> tuple[Outcome | None, str]:
+def _verified_outcome(
+    program: Program, reply: Reply, settings: Settings
+) -> tuple[Outcome | None, str]:
     """Check what a solver says; None and why where it cannot be believed.
 
     HiGHS 1.16.0 may lose the offset that its presolve finds where it is given a start: it takes a
@@ -345,10 +347,10 @@ class Session:
             if self._engine is None:
                 self._engine = HighsEngine(self.program, settings, start)
             else:
-                self._engine.again(settings, start)
+                self._engine.reset_for_rerun(settings, start)
             engine = self._engine
             reply = _run(engine, left, budget)
-            outcome, _ = _believe(self.program, reply, settings)
+            outcome, _ = _verified_outcome(self.program, reply, settings)
             if outcome is None or outcome.status in ("feasible", "unknown"):
                 self._engine = None  # it may be in a bad state, or still running
             if outcome is not None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.exact.program import Program
 from placeopt.exact.steps import common_step, fraction
 
@@ -88,12 +88,12 @@ def user_rows(
         Objectives that may be rounded to many parts where they have no step: those of whole
         columns, which take finitely many values. One stays as it is where no other is real-valued.
     """
-    known = []
+    existing = []
     for k, objective in enumerate(objectives):
         candidate = _with_step(objective, costs[k], program)
         most = _most_units(costs[k], program, candidate.step or 1.0)
-        known.append(candidate if most < _MAX_EXACT_UNITS else replace(candidate, step=None))
-    real = [k for k, objective in enumerate(known) if objective.step is None]
+        existing.append(candidate if most < _MAX_EXACT_UNITS else replace(candidate, step=None))
+    real = [k for k, objective in enumerate(existing) if objective.step is None]
     finite = [
         k
         for k in real
@@ -104,7 +104,7 @@ def user_rows(
     if set(finite) >= set(rounded) & set(real):
         finite = finite[1:]
     rows = []
-    for k, objective in enumerate(known):
+    for k, objective in enumerate(existing):
         if k in finite:
             rows.append(_rounded_row(objective, costs[k], program))
         else:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.core.weights import simplex
-from placeopt.exact.memory import Memory
+from placeopt.exact.memory import SearchHistory
 from placeopt.exact.regions import Box
 
 #: Vectors drawn at once; unknown ones that are kept; of these, corners that are tried.
@@ -42,7 +42,7 @@ class Unknown:
     Parameters
     ----------
     box : Box
-    memory : Memory
+    memory : SearchHistory
         Its points and refuted limits decide what is known.
 
     Attributes
@@ -51,7 +51,7 @@ class Unknown:
         Share of the box that was unknown at the last draw.
     """
 
-    def __init__(self, box: Box, memory: Memory):
+    def __init__(self, box: Box, memory: SearchHistory):
         self._box, self._memory = box, memory
         self._rng = np.random.default_rng(0)
         self._samples = np.empty((0, len(box.whole)))

@@ -10,7 +10,7 @@ from typing import Any
 from placeopt import api, registry
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import PlaceoptError, UsageError, require_known
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.explore.source import FrontSource
 
 #: Longest run that a page may ask for, in seconds.
@@ -102,8 +102,8 @@ class Runs:
             file = self._free(f"{problem.name}.{method}-{seed}")
             front.write(file)
             self._source.add(name, front, file.resolve())
-            found = f"{len(front):,} plans" if front.points else "no feasible plan"
-            self._said = f"{found}; written to {file.name}"
+            result = f"{len(front):,} plans" if front.points else "no feasible plan"
+            self._said = f"{result}; written to {file.name}"
         except PlaceoptError as error:
             self._said = str(error)
 

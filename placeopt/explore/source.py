@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from placeopt import plot, registry
-from placeopt.core.documents import read_json, what_is
-from placeopt.core.dominance import farthest
 from placeopt.core.errors import DocumentError, PlaceoptError
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Front, InstanceName, merge, names_of
+from placeopt.core.files.documents import read_json, what_is
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.shipped import best_known, find
+from placeopt.core.fronts.dominance import farthest
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import InstanceName, names_of
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import INSTANCE, INTERIM
-from placeopt.core.shipped import best_known, find
+from placeopt.core.runs.run_directory import INSTANCE, INTERIM
 from placeopt.rl import rounds
 from placeopt.rl.rounds import TrainingRounds
 
@@ -170,12 +171,17 @@ class FrontSource:
             files = [*own, *(file for file in self._files.values() if file is not None)]
             names = {file.group: _name(file.front) for file in reversed(files)}
             group = group if group in names else next(iter([f.group for f in files]), "")
-            mine = [file for file in files if file.group == group]
-            stamps = (unread, sorted(names), [f.stamp for f in mine], list(self._stamps.values()))
+            own_part = [file for file in files if file.group == group]
+            stamps = (
+                unread,
+                sorted(names),
+                [f.stamp for f in own_part],
+                list(self._stamps.values()),
+            )
             version = f"{hash(repr(stamps)) & 0xFFFFFFFF:08x}"
             known = self._shown.get(group)
             if known is None or known.version != version:
-                known = self._make(version, group, mine, names, unread)
+                known = self._make(version, group, own_part, names, unread)
                 self._shown[group] = known
             return known
 
@@ -188,24 +194,24 @@ class FrontSource:
         unread: int,
     ) -> Shown:
         fronts = [file.front for file in mine]
-        found = merge(fronts) if fronts else None
+        result = merge(fronts) if fronts else None
         known = self._given
-        if found is not None and (known is None or known[0].instance_name != found.instance):
+        if result is not None and (known is None or known[0].instance_name != result.instance):
             known = self._problem_of(mine[0])
         problem, file = known or (None, None)
-        if found is not None and len(found) > MAX_SHOWN:
-            signs = [o.sign for o in found.objectives]
-            chosen = sorted(farthest(found.values * signs, MAX_SHOWN))
-            found = replace(found, points=tuple(found.points[k] for k in chosen))
+        if result is not None and len(result) > MAX_SHOWN:
+            signs = [o.sign for o in result.objectives]
+            chosen = sorted(farthest(result.values * signs, MAX_SHOWN))
+            result = replace(result, points=tuple(result.points[k] for k in chosen))
         named = None if problem is None else problem.instance_name
-        if found is not None:
-            named = found.instance
+        if result is not None:
+            named = result.instance
         return Shown(
             version,
             instance=named,
             groups=sorted(names.items(), key=lambda entry: entry[1]),
             group=group,
-            front=found if found is not None and found.points else None,
+            front=result if result is not None and result.points else None,
             problem=problem,
             problem_file=file,
             files=mine,

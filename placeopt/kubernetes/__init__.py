@@ -8,11 +8,11 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``yaml_reading``, ``reading``   YAML and JSON within limits, nothing executed; values with lines
 ``objects``, ``manifests``      nodes, pods, workloads; all the objects of the files
 ``cluster``                     nodes and replicas, before they are an instance of a problem
-``sizes``, ``units``            what pods ask for; the replicas
+``sizes``, ``replicas``         what pods ask for; the replicas
 ``staying``, ``admission`` ...  which replicas must stay, and why
-``sites``, ``volumes``          nodes that take part, and which pods may go where
+``capacity``, ``volumes``       nodes that take part, and which pods may go where
 ``rules``, ``attaching``        what pods say of each other; volumes that a node attaches
-``edges``, ``latency``          who calls whom; latencies between places
+``calls``, ``latency``          who calls whom; latencies between places
 ``prices``, ``price_files``     what machines cost: tables, overlays
 ``new_requests``, ``options``   tables and options that no cluster knows
 ``to_...``, ``parts``           a cluster as an instance of a problem
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.importing import Imported, import_files
     from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.origin import Origin
+    from placeopt.kubernetes.replicas import MovingRules
     from placeopt.kubernetes.sizes import MissingRequests
-    from placeopt.kubernetes.units import MovingRules
 
 DOOR = Door(
     name="kubernetes",
@@ -53,7 +53,7 @@ _MODULE_OF = {
     "ImportOptions": "options",
     "Imported": "importing",
     "MissingRequests": "sizes",
-    "MovingRules": "units",
+    "MovingRules": "replicas",
     "Origin": "origin",
     "PlanStep": "export.steps",
     "import_files": "importing",

@@ -68,8 +68,8 @@ class Admission:
         """Return why no pod more of a spec may be made in a namespace, empty if one may."""
         if namespace in self.leaving:
             return f"namespace {namespace} is being deleted: no pod may be made there"
-        mine, defaulted = self.ranges.get(namespace, []), namespace in self.defaulted
-        if why := why_out_of_range(mine, namespace, spec, defaulted=defaulted):
+        own, defaulted = self.ranges.get(namespace, []), namespace in self.defaulted
+        if why := why_out_of_range(own, namespace, spec, defaulted=defaulted):
             return why
         for quota in self.by_space.get(namespace, ()):
             if not _is_about(quota.view["spec"], spec):
@@ -96,11 +96,11 @@ class Admission:
 
 
 def _amounts(view: View) -> dict[str, int]:
-    found = {}
+    results = {}
     for key in view.mapping():
         convert = whole_bytes if _is_bytes(key) else millicores
-        found[key] = quantity(view[key], convert, capacity=True) or 0
-    return found
+        results[key] = quantity(view[key], convert, capacity=True) or 0
+    return results
 
 
 def _is_bytes(key: str) -> bool:
@@ -116,26 +116,26 @@ def _shown(key: str, amount: int) -> str:
 def _charged(cluster: ClusterObjects, quota: _Quota) -> Iterator[Pod]:
     """Yield the pods that a quota counts now; pods that have ended are none."""
     for pod in cluster.pods:
-        mine = pod.meta.namespace == quota.meta.namespace and pod.phase not in ENDED
-        if mine and _is_about(quota.view["spec"], pod.spec):
+        own = pod.meta.namespace == quota.meta.namespace and pod.phase not in ENDED
+        if own and _is_about(quota.view["spec"], pod.spec):
             yield pod
 
 
 def _usage(spec: PodSpec) -> Usage:
     """Return what a quota counts of a pod, by the names that quotas have for it."""
     size = as_scheduled(spec)
-    found = Counter({"pods": 1000, "count/pods": 1000})
-    asked = {"cpu": size.cpu, "memory": size.memory}
+    result = Counter({"pods": 1000, "count/pods": 1000})
+    wanted = {"cpu": size.cpu, "memory": size.memory}
     for key, amount in further(spec).items():
         if key != "pods":
-            asked[key] = amount * (MIB if _is_bytes(key) else 1000)
-    for key, amount in asked.items():
-        found[key] = found[f"requests.{key}"] = amount
+            wanted[key] = amount * (MIB if _is_bytes(key) else 1000)
+    for key, amount in wanted.items():
+        result[key] = result[f"requests.{key}"] = amount
     for key, r in _MUST_SAY.items():
         running = sum(c.limits[r] or 0 for c in spec.lasting)
         first = max((c.limits[r] or 0 for c in spec.inits), default=0)
-        found[f"limits.{key}"] = max(running, first) + (spec.overhead[r] or 0)
-    return found
+        result[f"limits.{key}"] = max(running, first) + (spec.overhead[r] or 0)
+    return result
 
 
 def _unsaid(hard: Mapping[str, int], spec: PodSpec) -> str:
@@ -226,10 +226,10 @@ def why_out_of_range(
         low, high = (amounts(limit[key]) for key in ("min", "max"))
         for r, what in enumerate(_RESOURCES):
             ratio = limit["maxLimitRequestRatio"][what].value
-            for asked in _of_pod(spec, r) if whole else _of_containers(spec, r):
-                why = _why(asked, low[r], high[r], None if ratio is None else parse(ratio))
+            for wanted in _of_pod(spec, r) if whole else _of_containers(spec, r):
+                why = _why(wanted, low[r], high[r], None if ratio is None else parse(ratio))
                 if not why and whole and not defaulted:
-                    why = _why_silent(asked, low[r], high[r])
+                    why = _why_silent(wanted, low[r], high[r])
                 if why:
                     return f"LimitRange {namespace}/{name} forbids a copy: {what} {why}"
     return ""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.money import (
     STEP_MINUTES,
     Deployed,
@@ -31,7 +31,7 @@ from placeopt.rolling_update.fleet_change import by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import NodeOrigin, Origin, OriginNote
     from placeopt.rolling_update.instance import RollingUpdate
@@ -129,12 +129,12 @@ class Approval:
     @cached_property
     def owners(self) -> list[tuple[str, str]]:
         """The kind and the name (namespace/workload) of every microservice."""
-        found = []
+        results = []
         for application, name in self.problem.arrays.names:
             item = None if self.origin is None else self.origin.items.get(key(name, application))
             label = f"{application}/{name}" if item is None else f"{item.namespace}/{item.name}"
-            found.append(("" if item is None else item.kind, label))
-        return found
+            results.append(("" if item is None else item.kind, label))
+        return results
 
     def node_name(self, n: int) -> str:
         """Return the name of a node."""
@@ -202,12 +202,12 @@ class Approval:
     @cached_property
     def leaving(self) -> list[tuple[str, int, str]]:
         """For each node that pods leave: its name, how many, and which workloads."""
-        found: dict[int, Counter[str]] = {}
+        results: dict[int, Counter[str]] = {}
         for m in self.moved:
-            found.setdefault(int(self.home[m]), Counter())[self.owners[m][1]] += 1
+            results.setdefault(int(self.home[m]), Counter())[self.owners[m][1]] += 1
         return [
             (self.node_name(n), sum(count.values()), listed(_times(count)))
-            for n, count in sorted(found.items(), key=lambda e: (-sum(e[1].values()), e[0]))
+            for n, count in sorted(results.items(), key=lambda e: (-sum(e[1].values()), e[0]))
         ]
 
     @cached_property
@@ -218,16 +218,16 @@ class Approval:
             if kind != "Virtual":
                 members.setdefault(label, []).append(m)
         zone = [n.cluster for n in self.problem.nodes]
-        found = []
-        for name, mine in members.items():
-            ends = [int(n) for n in self.final[mine] if n >= 0]
+        results = []
+        for name, own in members.items():
+            ends = [int(n) for n in self.final[own] if n >= 0]
             if len(ends) > 1:
-                starts = [int(n) for n in self.home[mine] if n >= 0]
+                starts = [int(n) for n in self.home[own] if n >= 0]
                 zones = [dict(Counter(zone[n] for n in at).most_common()) for at in (starts, ends)]
                 nodes = _counts(starts), _counts(ends)
-                found.append(WorkloadPlaces(name, len(ends), *nodes, *zones))
+                results.append(WorkloadPlaces(name, len(ends), *nodes, *zones))
         return sorted(
-            found, key=lambda w: (not w.falls, -w.nodes[0] / w.replicas, -w.replicas, w.name)
+            results, key=lambda w: (not w.falls, -w.nodes[0] / w.replicas, -w.replicas, w.name)
         )
 
     @cached_property
@@ -260,7 +260,7 @@ class Approval:
     @cached_property
     def new_requests(self) -> list[tuple[str, str, str, str, str, str]]:
         """Containers that ask for something else afterwards: cpu and memory, now and then."""
-        found: dict[tuple[str, str, str, str, str, str], None] = {}
+        results: dict[tuple[str, str, str, str, str, str], None] = {}
         started = {m for m, n in self.steps if n >= 0}
         for m, (application, name) in enumerate(self.problem.arrays.names):
             item = None if self.origin is None else self.origin.items.get(key(name, application))
@@ -268,8 +268,8 @@ class Approval:
                 new = (c.new_cpu_millicores, c.new_memory_bytes)
                 if new != (None, None):
                     now = (c.cpu_millicores, c.memory_bytes)
-                    found[(self.owners[m][1], c.name, *_requests(now, new))] = None
-        return list(found)
+                    results[(self.owners[m][1], c.name, *_requests(now, new))] = None
+        return list(results)
 
     @cached_property
     def broken_budgets(self) -> list[str]:
@@ -320,12 +320,12 @@ class Approval:
         if not self.is_hourly:
             return []
         nodes = self.problem.nodes
-        known = [self._node_origin(n) for n in range(len(nodes))]
+        existing = [self._node_origin(n) for n in range(len(nodes))]
         prices = [
             n.price if k is None or k.price is None else k.price
-            for n, k in zip(nodes, known, strict=True)
+            for n, k in zip(nodes, existing, strict=True)
         ]
-        paid = [0.0 if k is None else k.paid for k in known]
+        paid = [0.0 if k is None else k.paid for k in existing]
         spaces = [
             label.partition("/")[0] if kind else application
             for (kind, label), (application, _) in zip(
@@ -369,17 +369,19 @@ class Approval:
         money = f"{number(self.before)} → {number(self.after)}{unit}"
         month = self.month
         total, before, after = self.nodes
-        found = [("cost of nodes in use", money, f"{share}{month}")]
-        found.append(("nodes freed", f"{len(self.freed)}", f"{before} → {after} of {total} in use"))
+        results = [("cost of nodes in use", money, f"{share}{month}")]
+        results.append(
+            ("nodes freed", f"{len(self.freed)}", f"{before} → {after} of {total} in use")
+        )
         more = [f"{self.restarted} made anew in place"] if self.restarted else []
         more += [f"{self.started} started that wait now"] if self.started else []
         more += [f"{self.removed} removed"] if self.removed else []
-        found.append(("pods that move", f"{len(self.moved)}", ", ".join(more) or "no other"))
+        results.append(("pods that move", f"{len(self.moved)}", ", ".join(more) or "no other"))
         count = len(self.downtime)
         down = f"{count} workload{'' if count == 1 else 's'}" if count else "none"
         hint = "every copy runs before the old one ends"
-        found.append(("downtime", down, listed(self.downtime) or hint))
-        return found
+        results.append(("downtime", down, listed(self.downtime) or hint))
+        return results
 
     @property
     def month(self) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Front
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import (
@@ -79,15 +79,15 @@ def approved(
 
 def _money(approval: Approval) -> list[str]:
     """Return sentences about spot nodes and about what runs twice on the way."""
-    found = []
+    results = []
     before, after = approval.spot
     if before.spot or after.spot:
-        found.append(
+        results.append(
             f"Spot nodes: {before.spot} of {before.nodes} in use now ({before.share:.0%}), "
             f"{after.spot} of {after.nodes} after ({after.share:.0%})"
             f"{_interruptions(before, after)}."
         )
-    return [*found, *([_transition(approval)] if approval.steps else [])]
+    return [*results, *([_transition(approval)] if approval.steps else [])]
 
 
 def _transition(approval: Approval) -> str:
@@ -125,7 +125,7 @@ def _interruptions(before: SpotUse, after: SpotUse) -> str:
 
 def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
     """Return what the plan rests on: (heading, sentences)."""
-    found = []
+    results = []
     for topic, heading in TOPICS_OF_APPROVERS.items():
         told = [
             f"{note.text}: {note.count} ({listed(list(note.subjects), 4)})"
@@ -135,8 +135,8 @@ def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
             if note.topic == topic
         ]
         if told:
-            found.append((heading, told))
-    return found
+            results.append((heading, told))
+    return results
 
 
 def approval_html(approval: Approval) -> str:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from placeopt.core.documents import Document
+from placeopt.core.files.documents import Document
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, PodSpec
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.replicas import Replica
 
 AMD64, ARM64 = "amd64", "arm64"
 ARCH = "kubernetes.io/arch"
@@ -80,20 +80,20 @@ class RunsOn:
     @classmethod
     def read(cls, cluster: ClusterObjects) -> RunsOn:
         """Return what the pods of a cluster show."""
-        found = cls()
+        result = cls()
         machines = {
             name: of_node(node)
             for name, node in cluster.nodes.items()
             if name not in cluster.candidates
         }
-        found.there = set(machines.values())
+        result.there = set(machines.values())
         for pod in cluster.pods:
             if pod.ready and pod.spec.node in machines:
                 for image in _images(pod.spec):
-                    found.images.setdefault(image, set()).add(machines[pod.spec.node])
-        return found
+                    result.images.setdefault(image, set()).add(machines[pod.spec.node])
+        return result
 
-    def of(self, unit: Unit, nodes: Mapping[str, KubernetesNode]) -> set[str]:
+    def of(self, unit: Replica, nodes: Mapping[str, KubernetesNode]) -> set[str]:
         """Return the architectures that a replica is known to run on; none where nothing is known.
 
         Those on which all of its images run, and that of its own node. One that runs nowhere, of
@@ -120,7 +120,7 @@ def _chooses(spec: PodSpec) -> bool:
 
 def keep_to_known(
     document: Document,
-    units: Sequence[Unit],
+    units: Sequence[Replica],
     nodes: Mapping[str, KubernetesNode],
     cluster: ClusterObjects,
     *,
@@ -132,7 +132,7 @@ def keep_to_known(
     ----------
     document : dict
         The instance; changed in place.
-    units : sequence of Unit
+    units : sequence of Replica
     nodes : mapping of str to KubernetesNode
     cluster : ClusterObjects
     anywhere : bool
@@ -166,8 +166,8 @@ def keep_to_known(
 
 
 def _movable(
-    document: Document, by_name: Mapping[tuple[str, str], Unit]
-) -> Iterable[tuple[Document, Unit]]:
+    document: Document, by_name: Mapping[tuple[str, str], Replica]
+) -> Iterable[tuple[Document, Replica]]:
     """Yield the records of replicas that may move and say nothing of architectures."""
     for application in document["applications"]:
         space = application["name"].partition(" ")[0]

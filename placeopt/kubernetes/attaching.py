@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.volumes import RESOURCE, Attached, attachments, limits_of
 
 #: What nodes without a limit attach.
@@ -55,50 +55,50 @@ def attach_room(cluster: ReadCluster) -> AttachRoom:
     staying = _staying(cluster, held)
     free = [(k, u) for k, u in enumerate(here) if not u.stays and id(u) not in held]
     drivers = sorted({a.driver for _, unit in free for a in unit.attached})
-    found = AttachRoom(held=held)
+    result = AttachRoom(held=held)
     for name, known in limits.items():
         taken = Counter(a.driver for a in staying.get(name, ()))
-        found.left[name] = {
+        result.left[name] = {
             RESOURCE + driver: max(0, known[driver] - taken[driver]) if driver in known else _MANY
             for driver in drivers
         }
     for k, unit in free:
         if unit.attached:
-            found.asked[k] = {RESOURCE + d: n for d, n in _drivers_of(unit).items()}
+            result.asked[k] = {RESOURCE + d: n for d, n in _drivers_of(unit).items()}
             text = "volumes that their node attaches, at most as many as its CSINode allows"
             note("kept", text, unit.label)
-    return found
+    return result
 
 
-def _drivers_of(unit: Unit) -> Counter[str]:
+def _drivers_of(unit: Replica) -> Counter[str]:
     return Counter(a.driver for a in unit.attached)
 
 
 def _staying(cluster: ReadCluster, held: Container[int] = ()) -> dict[str, set[Attached]]:
     """Return what nodes attach for what stays, or for nobody."""
-    found: dict[str, set[Attached]] = {}
+    results: dict[str, set[Attached]] = {}
     moving: dict[str, set[Attached]] = {}
     for unit in cluster.site.units:
         if unit.node is not None:
-            side = found if unit.stays or id(unit) in held else moving
+            side = results if unit.stays or id(unit) in held else moving
             side.setdefault(unit.node, set()).update(unit.attached)
     for unit, name in cluster.site.residents:
-        found.setdefault(name, set()).update(unit.attached)
+        results.setdefault(name, set()).update(unit.attached)
     for name, one in attachments(cluster.objects):
         if one not in moving.get(name, ()):
-            found.setdefault(name, set()).add(one)
-    return found
+            results.setdefault(name, set()).add(one)
+    return results
 
 
-def _sharers(cluster: ReadCluster, name: str, limits: dict[str, int]) -> list[Unit]:
+def _sharers(cluster: ReadCluster, name: str, limits: dict[str, int]) -> list[Replica]:
     """Return what may move off a node that is not too full if shared volumes count once each."""
     here = [u for u in cluster.site.units if u.node == name and not u.stays and u.attached]
-    found = []
+    results = []
     for driver, most in limits.items():
-        mine = [u for u in here if any(a.driver == driver for a in u.attached)]
-        count = sum(_drivers_of(u)[driver] for u in mine)
-        apart = {a for u in mine for a in u.attached if a.driver == driver}
+        own = [u for u in here if any(a.driver == driver for a in u.attached)]
+        count = sum(_drivers_of(u)[driver] for u in own)
+        apart = {a for u in own for a in u.attached if a.driver == driver}
         others = {a for a in _staying(cluster).get(name, ()) if a.driver == driver}
         if count + len(others) > most >= len(apart | others):
-            found += mine
-    return found
+            results += own
+    return results

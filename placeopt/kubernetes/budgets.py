@@ -10,11 +10,11 @@ from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import PodDisruptionBudget, selects
 from placeopt.kubernetes.origin import OriginBudget, OriginItem
-from placeopt.kubernetes.units import Unit, grouped
+from placeopt.kubernetes.replicas import Replica, grouped
 
 
 def hold_by_budgets(
-    cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str], *, holds: bool
+    cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str], *, holds: bool
 ) -> None:
     """Hold the pods of budgets that allow no disruption, if these are what `holds` them.
 
@@ -24,15 +24,15 @@ def hold_by_budgets(
     spaces = grouped(found, lambda unit: unit.namespace)
     place = {id(unit): k for k, unit in enumerate(found)}
     for budget in cluster.budgets:
-        mine = None
+        own = None
         with tolerated():
-            mine = _selected(spaces, budget)
-        if mine is None:
+            own = _selected(spaces, budget)
+        if own is None:
             continue
-        if not mine:
+        if not own:
             note("ignored", "PodDisruptionBudgets that select no pod", budget.meta.label)
-        elif holds and _allowed(budget, len(mine)) <= 0:
-            for unit in mine:
+        elif holds and _allowed(budget, len(own)) <= 0:
+            for unit in own:
                 text = "pods whose PodDisruptionBudget allows no disruption"
                 why.setdefault(place[id(unit)], text)
         else:
@@ -43,55 +43,59 @@ def hold_by_budgets(
             note("kept", text, budget.meta.label)
 
 
-def _selected(spaces: Mapping[str, Sequence[Unit]], budget: PodDisruptionBudget) -> list[Unit]:
+def _selected(
+    spaces: Mapping[str, Sequence[Replica]], budget: PodDisruptionBudget
+) -> list[Replica]:
     """Return the replicas that a budget is about, of those of each namespace."""
-    mine = spaces.get(budget.meta.namespace, ())
-    return [unit for unit in mine if selects(budget.selector, unit.labels)]
+    own = spaces.get(budget.meta.namespace, ())
+    return [unit for unit in own if selects(budget.selector, unit.labels)]
 
 
 def origin_budgets(
-    cluster: ClusterObjects, units: Sequence[Unit], items: Mapping[str, OriginItem]
+    cluster: ClusterObjects, units: Sequence[Replica], items: Mapping[str, OriginItem]
 ) -> tuple[OriginBudget, ...]:
     """Return the budgets as the origin of an instance has them, with the pods of its items."""
     keys = {(item.namespace, item.pod): key for key, item in items.items() if item.pod}
-    spaces, found = grouped(units, lambda unit: unit.namespace), []
+    spaces, result = grouped(units, lambda unit: unit.namespace), []
     for budget in cluster.budgets:
-        mine = _selected(spaces, budget)
-        known = (keys.get((unit.namespace, unit.pod or "")) for unit in mine)
+        own = _selected(spaces, budget)
+        known = (keys.get((unit.namespace, unit.pod or "")) for unit in own)
         about = tuple(key for key in known if key is not None)
         if about:
             space, name = budget.meta.namespace, budget.meta.name
-            allowed = allowed_now(budget, mine)
-            found.append(OriginBudget(namespace=space, name=name, allowed=allowed, items=about))
-    return tuple(found)
+            allowed = allowed_now(budget, own)
+            result.append(OriginBudget(namespace=space, name=name, allowed=allowed, items=about))
+    return tuple(result)
 
 
 def budgets_by_pod(
-    cluster: ClusterObjects, units: Sequence[Unit]
+    cluster: ClusterObjects, units: Sequence[Replica]
 ) -> dict[tuple[str, str | None], list[KnownBudget]]:
     """Return the budgets of each pod, by its namespace and name."""
     spaces = grouped(units, lambda unit: unit.namespace)
-    found: dict[tuple[str, str | None], list[KnownBudget]] = {}
+    results: dict[tuple[str, str | None], list[KnownBudget]] = {}
     for budget in cluster.budgets:
-        mine = _selected(spaces, budget)
-        known = KnownBudget(budget.meta.label, allowed_now(budget, mine))
-        for unit in mine:
-            found.setdefault((unit.namespace, unit.pod), []).append(known)
-    return found
+        own = _selected(spaces, budget)
+        known = KnownBudget(budget.meta.label, allowed_now(budget, own))
+        for unit in own:
+            results.setdefault((unit.namespace, unit.pod), []).append(known)
+    return results
 
 
-def budgets_of(cluster: ClusterObjects, units: Sequence[Unit]) -> dict[tuple[str, str, str], int]:
+def budgets_of(
+    cluster: ClusterObjects, units: Sequence[Replica]
+) -> dict[tuple[str, str, str], int]:
     """Return the replicas that PodDisruptionBudgets keep, of workloads that have one alone."""
-    spaces, found = grouped(units, lambda unit: unit.namespace), dict[tuple[str, str, str], int]()
+    spaces, result = grouped(units, lambda unit: unit.namespace), dict[tuple[str, str, str], int]()
     for budget in cluster.budgets:
-        mine = _selected(spaces, budget)
-        if len({u.owner for u in mine}) == 1:
-            kept = len(mine) - _allowed(budget, len(mine))
-            found[mine[0].owner] = max(kept, found.get(mine[0].owner, 0))
-    return found
+        own = _selected(spaces, budget)
+        if len({u.owner for u in own}) == 1:
+            kept = len(own) - _allowed(budget, len(own))
+            result[own[0].owner] = max(kept, result.get(own[0].owner, 0))
+    return result
 
 
-def allowed_now(budget: PodDisruptionBudget, mine: Sequence[Unit]) -> int:
+def allowed_now(budget: PodDisruptionBudget, mine: Sequence[Replica]) -> int:
     """Return how many pods of a budget may be missing besides those that are missing now.
 
     The least of what its controller says and what its numbers say, at least 0.
@@ -99,8 +103,8 @@ def allowed_now(budget: PodDisruptionBudget, mine: Sequence[Unit]) -> int:
     there = [unit for unit in mine if not unit.ending]
     missing = sum(unit.node is None or not unit.ready for unit in there)
     told = budget.meta.view["status"]["disruptionsAllowed"]
-    found = _allowed(budget, len(there)) - missing
-    return max(0, min(found, told.whole(found if found > 0 else 0)))
+    result = _allowed(budget, len(there)) - missing
+    return max(0, min(result, told.whole(result if result > 0 else 0)))
 
 
 def _allowed(budget: PodDisruptionBudget, count: int) -> int:

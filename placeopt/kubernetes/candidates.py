@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
@@ -165,11 +165,11 @@ def read_candidates(
         text = f"may be bought: at most {machine.count} at {machine.price:g} USD/h"
         where = f" in {machine.zone}" if machine.zone else ""
         notes.add("assumption", text, f"{machine.kind} {machine.lease}{where}")
-    found, known = list[KubernetesNode](), Counter[str]()
+    result, known = list[KubernetesNode](), Counter[str]()
     for machine in machines:
-        found += machine.nodes(known[machine.stem] + 1)
+        result += machine.nodes(known[machine.stem] + 1)
         known[machine.stem] += machine.count
-    return found
+    return result
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -200,15 +200,15 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
         resources=dict(_resource(row, text) for text in row.parts("resources")),
     )
     prices = {lease: row.number(column, maximum="1e6") for lease, column in _LEASES.items()}
-    found = [
+    results = [
         replace(made, zone=zone, lease=lease, price=float(price))
         for zone in zones
         for lease, price in prices.items()
         if price is not None
     ]
-    if not found:
+    if not results:
         raise row.fault("no price", f"fill in {' or '.join(_LEASES.values())}")
-    return found
+    return results
 
 
 def _labels(row: TableRow) -> dict[str, str]:
@@ -298,7 +298,7 @@ def _pool_machines(
     labels = view["spec"]["template"]["metadata"]["labels"].labels() | own
     taints = taints_of(spec)
     limits = _limits(view["spec"]["limits"])
-    found = []
+    results = []
     for (place, kind), offer in sized.items():
         if region is None or place == region:
             chosen = _zones_of(terms, zones.get(place, ()), notes, name)
@@ -307,15 +307,15 @@ def _pool_machines(
                 machine.taints = taints
                 machine.pool_limits, machine.machine = limits, (machine.cpu, machine.memory)
                 machine.count = min(machine.count, _most(machine))
-                found.append(_reserve(machine, spec["kubelet"], notes, name))
+                results.append(_reserve(machine, spec["kubelet"], notes, name))
     notes.add(
         "assumption", "NodePools: machines of the price files that its requirements allow", name
     )
     _name_unread(view, notes, name)
-    if not any(m.count for m in found):
+    if not any(m.count for m in results):
         text = "NodePools that buy nothing: requirements or limits allow no machine of --prices"
         notes.add("assumption", text, name)
-    return [m for m in found if m.count > 0]
+    return [m for m in results if m.count > 0]
 
 
 #: What Karpenter does with the nodes of a NodePool by itself, and where the NodePool says so.
@@ -353,11 +353,11 @@ def _name_unread(view: View, notes: Notes, name: str) -> None:
 
 def _budget(view: View) -> str:
     """Return a disruption budget in words: how many nodes, when, and for which reasons."""
-    found = f"nodes {_shown(view['nodes'])}"
+    result = f"nodes {_shown(view['nodes'])}"
     if view["schedule"]:
-        found += f" at {_shown(view['schedule'])} for {_shown(view['duration'])}"
+        result += f" at {_shown(view['schedule'])} for {_shown(view['duration'])}"
     reasons = [_shown(reason) for reason in view["reasons"].items()]
-    return found + (f" if {' or '.join(reasons)}" if reasons else "")
+    return result + (f" if {' or '.join(reasons)}" if reasons else "")
 
 
 def _keeps(disruption: View) -> bool:
@@ -497,8 +497,8 @@ def _limits(view: View) -> dict[str, int]:
     """Return what the nodes of a NodePool may have together: milli-CPU, bytes, and others."""
     cpu, memory = amounts(view, capacity=True)
     both = {"cpu": cpu, "memory": memory}
-    found = other_amounts(view, capacity=True) if view else {}
-    return {key: most for key, most in both.items() if most is not None} | found
+    result = other_amounts(view, capacity=True) if view else {}
+    return {key: most for key, most in both.items() if most is not None} | result
 
 
 def _most(machine: _Machine) -> int:

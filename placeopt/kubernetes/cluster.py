@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from placeopt.kubernetes.edges import WorkloadGraph
+from placeopt.kubernetes.calls import WorkloadGraph
+from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.sites import Site
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.replicas import Replica
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class ReadCluster:
     Attributes
     ----------
     objects : ClusterObjects
-    units : tuple of Unit
+    units : tuple of Replica
         All replicas.
-    site : Site
+    site : NodeCapacity
         The nodes that take part, and the replicas to place on them.
     calls : WorkloadGraph
     latencies : Latencies
@@ -30,8 +30,8 @@ class ReadCluster:
     """
 
     objects: ClusterObjects
-    units: tuple[Unit, ...]
-    site: Site
+    units: tuple[Replica, ...]
+    site: NodeCapacity
     calls: WorkloadGraph
     latencies: Latencies
     prices: PriceBook | None = None
@@ -43,7 +43,7 @@ class ReadCluster:
         here = tuple(held.get(id(u), u) for u in self.site.units)
         return replace(self, units=units, site=replace(self.site, units=here))
 
-    def with_replicas(self, here: tuple[Unit, ...]) -> ReadCluster:
+    def with_replicas(self, here: tuple[Replica, ...]) -> ReadCluster:
         """Return the cluster with other replicas to place: those of now, moved or left out."""
         kept = {(u.namespace, u.name): u for u in here}
         gone = {id(u) for u in self.site.units}

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
 
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
+from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.leases import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.tables import TableRow, read_rows
 
 _COLUMNS = ("region", "nodes", "share")
@@ -58,7 +58,7 @@ def read_commitments(path: AnyPath) -> list[Commitment]:
     DocumentError
         Names the file, the line and what is legal.
     """
-    found: list[Commitment] = []
+    results: list[Commitment] = []
 
     def use(row: TableRow) -> None:
         nodes, share = row.number("nodes", maximum=_MOST_NODES), row.number("share", maximum="1")
@@ -68,17 +68,17 @@ def read_commitments(path: AnyPath) -> list[Commitment]:
         if not kind:
             raise row.fault("machine_type is empty", "fill it in; * stands for any characters")
         region = row.word("region") if row.cells.get("region") else None
-        if any((c.machine_type, c.region) == (kind, region) for c in found):
+        if any((c.machine_type, c.region) == (kind, region) for c in results):
             raise row.fault(f"{kind[:60]} stands twice", "keep one of the two")
-        found.append(Commitment(kind, region, nodes, share))
+        results.append(Commitment(kind, region, nodes, share))
 
     read_rows(path, ("machine_type",), _COLUMNS, use)
-    return found
+    return results
 
 
 def paid_shares(
     commitments: Sequence[Commitment],
-    here: Site,
+    here: NodeCapacity,
     prices: Mapping[str, float],
     region: str | None,
 ) -> dict[str, float]:
@@ -87,7 +87,7 @@ def paid_shares(
     Parameters
     ----------
     commitments : sequence of Commitment
-    here : Site
+    here : NodeCapacity
         The nodes and the replicas on them.
     prices : mapping of str to float
         Prices of nodes: of several machine types the dearest count first.
@@ -102,9 +102,9 @@ def paid_shares(
             load[unit.node] = load.get(unit.node, 0.0) + unit.size.cpu / max(1, room.cpu)
     paid: dict[str, Decimal] = {}
     for commitment in commitments:
-        mine = [n for n in here.nodes.values() if commitment.covers(n, region)]
-        left = commitment.amount(sum(not n.candidate for n in mine))
-        mine.sort(
+        own = [n for n in here.nodes.values() if commitment.covers(n, region)]
+        left = commitment.amount(sum(not n.candidate for n in own))
+        own.sort(
             key=lambda n: (
                 n.candidate,
                 n.name in here.drain,
@@ -114,7 +114,7 @@ def paid_shares(
             )
         )
         counted = []
-        for node in mine:
+        for node in own:
             share = min(left, 1 - paid.get(node.name, Decimal(0)))
             if share > 0:
                 paid[node.name] = paid.get(node.name, Decimal(0)) + share

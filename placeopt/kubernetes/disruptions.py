@@ -38,18 +38,18 @@ def broken_budgets(made: Iterable[tuple[Interruption, Iterable[KnownBudget]]]) -
         In the order of the steps, each with the budgets of its pod.
     """
     missing: dict[str, set[Hashable]] = {}
-    found = []
+    results = []
     for step, budgets in made:
         for budget in budgets:
             down = missing.setdefault(budget.label, set())
             if step.down and step.who not in down:
                 down.add(step.who)
                 if len(down) > budget.allowed:
-                    found.append(
+                    results.append(
                         f"step {step.number} stops {step.what}: PodDisruptionBudget "
                         f"{budget.label} allows {budget.allowed} of its pods to be missing, "
                         f"and {len(down)} {'is' if len(down) == 1 else 'are'}"
                     )
             if step.up:
                 down.discard(step.who)
-    return found
+    return results

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 
 #: Files of a folder that are read, by the end of their names, and how many there may be.
 _READ, _MAX_FILES = (".json", ".yaml", ".yml"), 20_000
@@ -79,12 +79,12 @@ def _files(path: AnyPath) -> Iterator[AnyPath]:
     if not Path(path).is_dir():
         yield path
         return
-    found = sorted(file for file in Path(path).rglob("*") if file.suffix.lower() in _READ)
-    if not found or len(found) > _MAX_FILES:
-        problem = f"{len(found):,} files" if found else "no file"
+    results = sorted(file for file in Path(path).rglob("*") if file.suffix.lower() in _READ)
+    if not results or len(results) > _MAX_FILES:
+        problem = f"{len(results):,} files" if results else "no file"
         raise DocumentError(
             f"{problem} of {', '.join(_READ)} in this folder",
             file=str(path),
             remedy=f"give the folder of a cluster-info dump; legal: 1 to {_MAX_FILES:,} files",
         )
-    yield from found
+    yield from results

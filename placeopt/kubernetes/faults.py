@@ -66,9 +66,11 @@ class Faults:
         try:
             yield
         except DocumentError as error:
-            known = {str(fault) for fault in self.found}  # a value may be asked for at two stages
+            existing = {
+                str(fault) for fault in self.found
+            }  # a value may be asked for at two stages
             parts = error.found if isinstance(error, FaultsError) else (error,)
-            self.found += [part for part in parts if str(part) not in known]
+            self.found += [part for part in parts if str(part) not in existing]
             if len(self.found) >= _GATHERED:
                 self.check()
 

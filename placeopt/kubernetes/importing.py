@@ -11,15 +11,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files.documents import Document
+from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
-from placeopt.kubernetes import edges, manifests
+from placeopt.kubernetes import calls, manifests
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
+from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
@@ -35,9 +36,8 @@ from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
 from placeopt.kubernetes.reading import STDIN, View
 from placeopt.kubernetes.replica_counts import scale
-from placeopt.kubernetes.sites import Site, read_nodes, site
+from placeopt.kubernetes.replicas import Replica, units
 from placeopt.kubernetes.staying import held, require_pins
-from placeopt.kubernetes.units import Unit, units
 from placeopt.kubernetes.unsaid import name_dropped_rules
 from placeopt.registry import from_document
 
@@ -130,16 +130,16 @@ class Snapshot:
             raise error.in_file(", ".join(map(str, self.files))) from None
         for warning in problem.warnings():
             notes.add("assumption", f"warning of the instance: {warning}")
-        known = tuple(os.path.abspath(file) for file in self.files if str(file) != STDIN)
-        if len(known) < len(self.files) or not _can_replay(objects, target):
-            known = ()
+        existing = tuple(os.path.abspath(file) for file in self.files if str(file) != STDIN)
+        if len(existing) < len(self.files) or not _can_replay(objects, target):
+            existing = ()
         origin = Origin(
             instance=InstanceRef(**asdict(problem.instance_name)),
             items=instance.items,
             nodes=instance.nodes,
             budgets=origin_budgets(objects, cluster.units, instance.items),
-            files=known,
-            digests=tuple(map(digest, known)),
+            files=existing,
+            digests=tuple(map(digest, existing)),
             cluster=objects.uid,
             price_unit=instance.document.get("price_unit"),
             notes=_kept(notes),
@@ -313,15 +313,15 @@ def cluster_stage(
     with recorded() as notes:
         units = _replicas(objects, target, options)
         workloads = {u.key: (u.labels, u.spec) for u in units if not u.bound}
-        graph, delays = edges.WorkloadGraph(), Latencies()
+        graph, delays = calls.WorkloadGraph(), Latencies()
         with tolerated():
-            graph = edges.graph(objects, workloads)
+            graph = calls.graph(objects, workloads)
         with tolerated():
             delays = latencies(latency, objects.topologies)
         for view in objects.policies:
             text = "PropagationPolicy: placements are what the plan decides"
             note("ignored", text, view["metadata"]["name"].name("?"))
-        here = Site()
+        here = NodeCapacity()
         if target in _NEEDS_NODES:
             here = _site(objects, units, options)
     return ReadCluster(objects, tuple(units), here, graph, delays, read.prices), notes
@@ -338,28 +338,30 @@ def problem_stage(
     return instance, notes
 
 
-def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> list[Unit]:
+def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> list[Replica]:
     """Return the replicas of a cluster, as many as there shall be, and which of them stay."""
-    found = units(objects, options.rules)
+    results = units(objects, options.rules)
     with tolerated():
-        require_pins(found, options.rules)
+        require_pins(results, options.rules)
     with tolerated():
-        found = scale(found, options.replicas, Admission(objects))
+        results = scale(results, options.replicas, Admission(objects))
     if target not in _ANEW or (target == "edge-cloud" and objects.pods):
-        found = held(objects, found, options.rules)
+        results = held(objects, results, options.rules)
     elif options.rules.namespaces:
-        found = [u for u in found if u.namespace in options.rules.namespaces]
-    if all(unit.bound for unit in found):
+        results = [u for u in results if u.namespace in options.rules.namespaces]
+    if all(unit.bound for unit in results):
         check_faults()
         remedy = "see the namespaces and the state of the pods"
         raise manifests.nothing(objects, "replicas that run or shall run", remedy)
     if target != "rolling-update":
         with tolerated():
-            name_dropped_rules(found, target)
-    return found
+            name_dropped_rules(results, target)
+    return results
 
 
-def _site(objects: ClusterObjects, found: Sequence[Unit], options: ImportOptions) -> Site:
+def _site(
+    objects: ClusterObjects, found: Sequence[Replica], options: ImportOptions
+) -> NodeCapacity:
     """Return the nodes that take part and the replicas on them.
 
     Raises
@@ -367,7 +369,7 @@ def _site(objects: ClusterObjects, found: Sequence[Unit], options: ImportOptions
     DocumentError
         There is no node, or nothing to place on one.
     """
-    here = Site()
+    here = NodeCapacity()
     with tolerated():
         here = site(objects, found, drain=options.drain, drain_cordoned=options.drain_cordoned)
     if not here.nodes:
@@ -420,7 +422,7 @@ class _Tables(NamedTuple):
 
 def _refuse_wishes(options: ImportOptions, target: str) -> None:
     """Raise where availability is asked of a problem that cannot say it."""
-    asked = {
+    wanted = {
         "--spread": options.spread,
         "--max-share": options.max_share < 1,
         "--max-spot-share": options.max_spot_share < 1,
@@ -429,14 +431,14 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
         "--replicas": options.replicas,
         "--commitments": options.commitments,
     }
-    for flag, given in asked.items():
-        if given:
+    for flag, value in wanted.items():
+        if value:
             raise UsageError(f"{flag} is of rolling updates; --to is {target}")
     if options.new_requests and target != "temporal":
         raise UsageError(f"--new-requests is of rolling updates and temporal; --to is {target}")
 
 
-def _nothing_to_place(objects: ClusterObjects, found: Sequence[Unit]) -> DocumentError:
+def _nothing_to_place(objects: ClusterObjects, found: Sequence[Replica]) -> DocumentError:
     """Return the error for pods that are all on nodes that take no part."""
     free = [u for u in found if not u.bound]
     lost = [u for u in free if u.node is not None and u.node not in objects.nodes]
@@ -456,7 +458,7 @@ def _nothing_to_place(objects: ClusterObjects, found: Sequence[Unit]) -> Documen
 
 def report_text(imported: Imported, path: Path) -> str:
     """Return the import report as the name of its file asks: JSON, or markdown for ``.md``."""
-    from placeopt.core.documents import layout
+    from placeopt.core.files.documents import layout
 
     if path.suffix.lower() in (".md", ".markdown"):
         return imported.notes.markdown(imported.problem.problem)

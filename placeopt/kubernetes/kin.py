@@ -24,8 +24,8 @@ def with_kin(objects: ClusterObjects, nodes: Iterable[KubernetesNode]) -> list[K
         if node.instance_type:
             kin.setdefault(node.instance_type, []).append(node)
     disk = min((n.further[_DISK] for n in there if _DISK in n.further), default=None)
-    asked = {key for pod in objects.pods for key in further(pod.spec)} - {"pods", _DISK}
-    found = []
+    wanted = {key for pod in objects.pods for key in further(pod.spec)} - {"pods", _DISK}
+    results = []
     for node in nodes:
         alike = kin.get(node.instance_type or "", [])
         more = _least(alike) if alike else {} if disk is None else {_DISK: disk}
@@ -35,12 +35,12 @@ def with_kin(objects: ClusterObjects, nodes: Iterable[KubernetesNode]) -> list[K
             whose = "of their machine type" if alike else "with the smallest disk"
             text = f"nodes of a table have the further resources of nodes {whose} (resources)"
             note("assumption", text, f"{kind}: {', '.join(sorted(new))}"[:200])
-        lacking = sorted(asked - node.further.keys() - new.keys())
+        lacking = sorted(wanted - node.further.keys() - new.keys())
         if lacking and not alike:
             text = "nodes of a table are taken to have none of what pods ask for (resources)"
             note("assumption", text, f"{kind}: {', '.join(lacking)}"[:200])
-        found.append(replace(node, further={**node.further, **new}))
-    return found
+        results.append(replace(node, further={**node.further, **new}))
+    return results
 
 
 def _least(nodes: Iterable[KubernetesNode]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.reading import LABEL, NAME, View
@@ -52,15 +52,15 @@ def latencies(path: AnyPath | None, topologies: Iterable[View]) -> Latencies:
     DocumentError
         Names the file, the line and what is wrong.
     """
-    found = Latencies()
+    result = Latencies()
     for view in topologies:
-        _read_topology(view, found)
+        _read_topology(view, result)
     if path is not None:
-        _read_table(path, found)
-    for one, row in found.table.items():
-        if any(found.table.get(other, {}).get(one, ms) != ms for other, ms in row.items()):
+        _read_table(path, result)
+    for one, row in result.table.items():
+        if any(result.table.get(other, {}).get(one, ms) != ms for other, ms in row.items()):
             note("assumption", "latencies that differ by direction: the larger counts", one)
-    return found
+    return result
 
 
 def _read_table(path: AnyPath, found: Latencies) -> None:

@@ -65,6 +65,6 @@ def lease_of(labels: Mapping[str, str]) -> str:
     """
     said = {key.lower(): value.lower() for key, value in labels.items()}
     for key, leases in _LABELS.items():
-        if key in said and (found := leases.get(said[key]) or leases.get(_ANY)):
-            return found
+        if key in said and (result := leases.get(said[key]) or leases.get(_ANY)):
+            return result
     return ON_DEMAND

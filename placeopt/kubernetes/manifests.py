@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes import objects, unread
 from placeopt.kubernetes.dumps import exported, with_folders
 from placeopt.kubernetes.faults import tolerated
@@ -148,15 +148,15 @@ class ClusterObjects:
 
         It is the pod itself where nothing owns it.
         """
-        found = pod.meta.owner
-        if found is None:
+        result = pod.meta.owner
+        if result is None:
             return "Pod", pod.meta.name
         for _ in range(10):
-            above = self.owners.get((pod.meta.namespace, *found))
+            above = self.owners.get((pod.meta.namespace, *result))
             if above is None:
-                return _named_after(pod.meta, *found)
-            found = above
-        return found
+                return _named_after(pod.meta, *result)
+            result = above
+        return result
 
 
 def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
@@ -184,13 +184,13 @@ def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
     DocumentError
         Names the file, the line and what is wrong.
     """
-    found = []
+    results = []
     for path in with_folders(paths):
         documents: list[View] = []
         with tolerated():
             documents = read(path)
-        found.append(("<stdin>" if str(path) == STDIN else str(path), documents))
-    return found
+        results.append(("<stdin>" if str(path) == STDIN else str(path), documents))
+    return results
 
 
 def objects_of(
@@ -231,15 +231,15 @@ def objects_of(
 
 def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
     """Return the zones of the nodes in documents, by region; what cannot be read is passed over."""
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for value in (view.value for _, views in documents for view in views):
         if not isinstance(value, dict):
             continue
         for node in (value, *_members(value.get("items")), *_members(value.get("nodes"))):
             labels = (node.get("metadata") or {}).get("labels") if isinstance(node, dict) else None
             if isinstance(labels, dict) and isinstance(zone := labels.get(_ZONE), str):
-                found.setdefault(str(labels.get(_REGION, "")), set()).add(zone)
-    return {region: sorted(mine) for region, mine in found.items()}
+                results.setdefault(str(labels.get(_REGION, "")), set()).add(zone)
+    return {region: sorted(own) for region, own in results.items()}
 
 
 def _members(value: object) -> Iterable[object]:
@@ -426,11 +426,11 @@ def _namespace(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
 
 def _limit_range(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     limits = list(view["spec"]["limits"].items())
-    known = [v for v in limits if v["type"].value in ("Container", "Pod")]
-    mine = [v for v in limits if v["type"].value == "Container"]
-    cluster.ranges.setdefault(about.namespace, []).extend((about.name, v) for v in known)
-    if mine:
-        cluster.limit_ranges.setdefault(about.namespace, []).extend(mine)
+    existing = [v for v in limits if v["type"].value in ("Container", "Pod")]
+    own = [v for v in limits if v["type"].value == "Container"]
+    cluster.ranges.setdefault(about.namespace, []).extend((about.name, v) for v in existing)
+    if own:
+        cluster.limit_ranges.setdefault(about.namespace, []).extend(own)
 
 
 def _ingress(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:

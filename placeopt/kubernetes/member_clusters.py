@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, quantity
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sites import Site
+from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit
 
 #: Nodes of member clusters that are told apart, all clusters together.
 MAX_PARTS = 300
@@ -32,7 +32,9 @@ class _Grade:
     most: tuple[int, int]
 
 
-def tell_apart(site: Site, units: Sequence[Unit]) -> tuple[Site, dict[str, KubernetesNode]]:
+def tell_apart(
+    site: NodeCapacity, units: Sequence[Replica]
+) -> tuple[NodeCapacity, dict[str, KubernetesNode]]:
     """Return a site with nodes instead of member clusters, and name of a node -> its cluster.
 
     Clusters that do not say what their nodes have free stay as they are, and so do all where there
@@ -40,34 +42,36 @@ def tell_apart(site: Site, units: Sequence[Unit]) -> tuple[Site, dict[str, Kuber
 
     Parameters
     ----------
-    site : Site
-    units : sequence of Unit
+    site : NodeCapacity
+    units : sequence of Replica
         What is to be placed.
     """
-    known = {name: _grades(n, site.room[name]) for name, n in site.nodes.items() if _is_member(n)}
-    for name, grades in known.items():
+    existing = {
+        name: _grades(n, site.room[name]) for name, n in site.nodes.items() if _is_member(n)
+    }
+    for name, grades in existing.items():
         if not grades:
             text = "member clusters that do not say what their nodes have free: taken as one node"
             note("assumption", f"{text} (allocatableModelings)", name)
-    found: dict[str, KubernetesNode] = {}
-    if sum(g.count for grades in known.values() for g in grades) > MAX_PARTS:
+    results: dict[str, KubernetesNode] = {}
+    if sum(g.count for grades in existing.values() for g in grades) > MAX_PARTS:
         text = f"member clusters of more than {MAX_PARTS} nodes together: each is taken as one node"
         note("not-expressed", text)
-        _name_large(known, units)
-        return site, found
+        _name_large(existing, units)
+        return site, results
     nodes: dict[str, KubernetesNode] = {}
     room: dict[str, PodSize] = {}
     for name, node in site.nodes.items():
-        if not known.get(name):
+        if not existing.get(name):
             nodes[name], room[name] = node, site.room[name]
             continue
-        for k, size in enumerate(_sizes(known[name], site.room[name]), start=1):
+        for k, size in enumerate(_sizes(existing[name], site.room[name]), start=1):
             part = f"{name}/node-{k}"
             nodes[part] = replace(node, meta=replace(node.meta, name=part))
-            room[part], found[part] = size, node
+            room[part], results[part] = size, node
         text = "a node of a member cluster is taken to have what its grade and the room left allow"
         note("assumption", text, name)
-    return replace(site, nodes=nodes, room=room), found
+    return replace(site, nodes=nodes, room=room), results
 
 
 def _is_member(node: KubernetesNode) -> bool:
@@ -81,14 +85,14 @@ def _grades(node: KubernetesNode, room: PodSize) -> list[_Grade]:
         model["grade"].whole(0): {r["name"].text(): r for r in model["ranges"].items()}
         for model in view["spec"]["resourceModels"].items()
     }
-    found = []
+    results = []
     for one in view["status"]["resourceSummary"]["allocatableModelings"].items():
         grade, count = one["grade"].whole(0), one["count"].whole(0)
         if count and grade in ranges:
             ends = [_ends(ranges[grade].get(key), key, total) for key, total in _totals(room)]
             least, most = zip(*ends, strict=True)
-            found.append(_Grade(count, (least[0], least[1]), (most[0], most[1])))
-    return sorted(found, key=lambda grade: grade.most)
+            results.append(_Grade(count, (least[0], least[1]), (most[0], most[1])))
+    return sorted(results, key=lambda grade: grade.most)
 
 
 def _totals(room: PodSize) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -123,7 +127,7 @@ def _sizes(grades: Sequence[_Grade], room: PodSize) -> list[PodSize]:
     ]
 
 
-def _name_large(known: dict[str, list[_Grade]], units: Sequence[Unit]) -> None:
+def _name_large(known: dict[str, list[_Grade]], units: Sequence[Replica]) -> None:
     """Name the pods that are larger than the largest node of a cluster."""
     for name, grades in known.items():
         if not grades:

@@ -117,10 +117,10 @@ class Deployed:
         for amount in self.size[there, :2].astype(float).T:
             total = np.bincount(at, amount, minlength=len(prices))[at]
             parts += np.where(total > 0, amount / np.maximum(total, 1e-9), 1 / count) / 2
-        found: dict[str, float] = {}
+        results: dict[str, float] = {}
         for m, n, part in zip(np.flatnonzero(there).tolist(), at, parts, strict=True):
-            found[owner[m]] = found.get(owner[m], 0.0) + float(part * prices[n])
-        return found
+            results[owner[m]] = results.get(owner[m], 0.0) + float(part * prices[n])
+        return results
 
 
 def namespace_costs(

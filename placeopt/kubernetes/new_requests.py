@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import AnyPath
-from placeopt.kubernetes.edges import Key
+from placeopt.core.files.paths import AnyPath
+from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective, resized
 from placeopt.kubernetes.tables import TableRow, decimal, read_rows
-from placeopt.kubernetes.units import Unit
 
 #: (namespace, kind, name) of a workload; CSV says no kind.
 _Owner = tuple[str, str, str]
@@ -50,12 +50,12 @@ class NewRequests:
     def __bool__(self) -> bool:
         return bool(self.containers or self.pods)
 
-    def of(self, unit: Unit, policy: MissingRequests) -> NewSize | None:
+    def of(self, unit: Replica, policy: MissingRequests) -> NewSize | None:
         """Return what a replica shall ask for; None where it keeps its requests.
 
         Parameters
         ----------
-        unit : Unit
+        unit : Replica
         policy : MissingRequests
             What is assumed of containers that have no request, now and afterwards.
         notes : Notes
@@ -67,29 +67,29 @@ class NewRequests:
         if not targets:
             return None
         running = [*unit.spec.containers, *(c for c in unit.spec.inits if c.sidecar)]
-        found: dict[str, Amounts] = {}
+        results: dict[str, Amounts] = {}
         for c in running:
             if c.name in targets and (new := _changed(c, targets[c.name], unit.label)):
-                found[c.name] = new
+                results[c.name] = new
         _note_others(unit, targets)
-        if not found:
+        if not results:
             return None
         with recorded():  # what is assumed was said of the pod as it is
-            size = effective(resized(unit.spec, found), policy, unit.label)
-        return NewSize(size, found)
+            size = effective(resized(unit.spec, results), policy, unit.label)
+        return NewSize(size, results)
 
-    def _targets(self, unit: Unit) -> Mapping[str, Amounts]:
+    def _targets(self, unit: Replica) -> Mapping[str, Amounts]:
         space, kind, name = unit.owner
         return self.containers.get((space, kind, name)) or self.containers.get(
             (space, "", name), {}
         )
 
-    def note_unused(self, units: Iterable[Unit]) -> None:
+    def note_unused(self, units: Iterable[Replica]) -> None:
         """Name the new requests that no replica takes up, and autoscalers that say nothing yet."""
-        known = {unit.owner for unit in units}
-        loose = {(space, name) for space, _, name in known}
+        existing = {unit.owner for unit in units}
+        loose = {(space, name) for space, _, name in existing}
         for space, kind, name in self.containers:
-            if (space, kind, name) not in known and (kind or (space, name) not in loose):
+            if (space, kind, name) not in existing and (kind or (space, name) not in loose):
                 label = " ".join(filter(None, (kind[:60], f"{space}/{name}")))
                 note("ignored", "new requests of workloads without a replica here", label)
         for space, name in self.pods.keys() - loose:
@@ -99,7 +99,7 @@ class NewRequests:
             note("ignored", "VerticalPodAutoscalers without a recommendation", label)
 
 
-def _note_others(unit: Unit, targets: Mapping[str, Amounts]) -> None:
+def _note_others(unit: Replica, targets: Mapping[str, Amounts]) -> None:
     """Name the new requests of containers that do not run, or do not run for long."""
     running = {c.name for c in unit.spec.containers}
     for c in unit.spec.inits:
@@ -121,14 +121,14 @@ class NewSize:
 
 def _changed(c: ContainerSpec, target: Amounts, label: str) -> Amounts | None:
     """Return the new request of a container, at most its limits; None where it is as before."""
-    found: list[int | None] = []
-    for what, now, asked, limit in zip(_RESOURCES, c.requests, target, c.limits, strict=True):
-        if asked is not None and limit is not None and asked > limit:
+    results: list[int | None] = []
+    for what, now, wanted, limit in zip(_RESOURCES, c.requests, target, c.limits, strict=True):
+        if wanted is not None and limit is not None and wanted > limit:
             text = f"a new {what} request above the limit of its container: the limit, which stays"
             note("assumption", text, f"{label} {c.name[:63]}")
-            asked = limit
-        found.append(None if asked is None or asked == now else asked)
-    return None if found == [None, None] else (found[0], found[1])
+            wanted = limit
+        results.append(None if wanted is None or wanted == now else wanted)
+    return None if results == [None, None] else (results[0], results[1])
 
 
 def read_new_requests(path: AnyPath) -> NewRequests:
@@ -139,22 +139,22 @@ def read_new_requests(path: AnyPath) -> NewRequests:
     DocumentError
         Names the file, the line and what is wrong.
     """
-    found = NewRequests()
+    result = NewRequests()
     if str(path).lower().endswith(".csv"):
-        _read_csv(path, found)
-        return found
+        _read_csv(path, result)
+        return result
     cluster = load([path])
     for owner, workload in cluster.workloads.items():
         containers = (*workload.spec.containers, *workload.spec.inits)
-        found.containers[owner] = {c.name: c.requests for c in containers}
+        result.containers[owner] = {c.name: c.requests for c in containers}
     for view in cluster.recommendations:
-        _read_autoscaler(view, found)
-    if not found.containers:
+        _read_autoscaler(view, result)
+    if not result.containers:
         remedy = "give manifests, VerticalPodAutoscalers that have a recommendation, or CSV"
         raise DocumentError(
             "neither workloads nor recommendations", file=str(path), path="line 1", remedy=remedy
         )
-    return found
+    return result
 
 
 def _read_autoscaler(view: View, found: NewRequests) -> None:
@@ -226,13 +226,13 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
 
 
 def _times(path: str) -> dict[tuple[str, str], float]:
-    found = dict[tuple[str, str], float]()
+    result = dict[tuple[str, str], float]()
 
     def use(row: TableRow) -> None:
         ms = row.number("ms", maximum="1e6")
         if ms is None:
             raise row.fault("ms is empty", "fill it in")
-        found[row.word("service"), row.cells.get("kind", "")] = float(ms)
+        result[row.word("service"), row.cells.get("kind", "")] = float(ms)
 
     read_rows(path, ("service", "ms"), ("kind",), use)
-    return found
+    return result

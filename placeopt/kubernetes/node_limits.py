@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from placeopt.core.documents import Document
+from placeopt.core.files.documents import Document
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.leases import SPOT, lease_of
 from placeopt.kubernetes.node_pools import POOL
@@ -49,8 +49,8 @@ def _amount(node: KubernetesNode, key: str) -> int:
     if key not in ("cpu", "memory"):
         return 1 if key == "nodes" else node.further.get(key, 0)
     told = amounts(node.meta.view["status"]["capacity"], capacity=True)
-    machine, given = (node.machine if node.candidate else told), (node.cpu, node.memory)
-    cpu, memory = (b if a is None else a for a, b in zip(machine, given, strict=True))
+    machine, value = (node.machine if node.candidate else told), (node.cpu, node.memory)
+    cpu, memory = (b if a is None else a for a, b in zip(machine, value, strict=True))
     return cpu if key == "cpu" else _whole(memory, key)
 
 

@@ -317,8 +317,8 @@ def _host_ports(ports: View, host_network: bool) -> Iterator[HostPort]:
     In the network of the host every port of the container is one, as the API server has it.
     """
     for port in ports.items():
-        given = port["hostPort"] or (port["containerPort"] if host_network else port["hostPort"])
-        if number := given.whole(0, maximum=65535):
+        value = port["hostPort"] or (port["containerPort"] if host_network else port["hostPort"])
+        if number := value.whole(0, maximum=65535):
             yield HostPort(
                 port["protocol"].text() or "TCP", number, port["hostIP"].text() or EVERY_ADDRESS
             )
@@ -332,17 +332,17 @@ def _defaulted(requests: Amounts, limits: Amounts) -> Amounts:
 
 def other_amounts(view: View, *, capacity: bool = False) -> dict[str, int]:
     """Return the resources of a list besides cpu and memory."""
-    found = {}
+    results = {}
     for key in view.mapping():
         if key in ("cpu", "memory") or not LABEL_KEY.fullmatch(key):
             continue
         if key == "ephemeral-storage" or key.startswith("hugepages-"):
             amount = quantity(view[key], whole_bytes, capacity=capacity)
-            found[key] = min(10**9, mebibytes(amount or 0, capacity=capacity))
+            results[key] = min(10**9, mebibytes(amount or 0, capacity=capacity))
         else:
             milli = quantity(view[key], millicores, capacity=capacity) or 0
-            found[key] = min(10**9, milli // 1000 if capacity else -(-milli // 1000))
-    return found
+            results[key] = min(10**9, milli // 1000 if capacity else -(-milli // 1000))
+    return results
 
 
 def further(spec: PodSpec) -> dict[str, int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.commitments import Commitment
-from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.new_requests import NewRequests
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 
 
 @dataclass

@@ -39,9 +39,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from placeopt.core.documents import read_json, validate, what_is, write_json
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files.documents import read_json, validate, what_is, write_json
+from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem, Record
 
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
@@ -172,7 +172,7 @@ class Origin(Record):
     cluster: str | None = None
     """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""
     price_unit: str | None = None
-    """Unit of the prices, such as USD/h. Absent or null: not known."""
+    """Replica of the prices, such as USD/h. Absent or null: not known."""
     notes: tuple[OriginNote, ...] = ()
     """What the import assumed, pinned, left out, and could not say."""
 
@@ -201,9 +201,9 @@ class Origin(Record):
         DocumentError
             It was written beside another instance.
         """
-        mine = problem.instance_name
-        if mine.sha256 != self.instance.sha256:
-            one, other = (f"{name.name!r} ({name.sha256[:12]})" for name in (self.instance, mine))
+        own = problem.instance_name
+        if own.sha256 != self.instance.sha256:
+            one, other = (f"{name.name!r} ({name.sha256[:12]})" for name in (self.instance, own))
             text = f"this origin belongs to {one}, not to {other}"
             raise DocumentError(
                 text,

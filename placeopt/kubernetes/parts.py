@@ -9,17 +9,17 @@ from itertools import product
 from typing import Any
 
 from placeopt.core.errors import UsageError
+from placeopt.kubernetes.calls import Edge, Key
+from placeopt.kubernetes.capacity import keeping
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.edges import Edge, Key
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
 from placeopt.kubernetes.prices import PriceBook, missing_price
-from placeopt.kubernetes.sites import keeping
+from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit, grouped
 
 #: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
 MAX_NODES, MAX_FLOWS = 3000, 200_000
@@ -44,12 +44,12 @@ def node_prices(cluster: ReadCluster, options: ImportOptions) -> dict[str, float
     if not has_prices(cluster, options):
         note("assumption", "no prices are given: every node costs 1")
         return {n.name: 1.0 for n in nodes}
-    found = dict.fromkeys((node.name for node in nodes), 0.0)
+    result = dict.fromkeys((node.name for node in nodes), 0.0)
     for node in nodes:
         price = (cluster.prices or PriceBook()).price(node, options.region)
         with tolerated():
-            found[node.name] = _missing_price(options, node, default) if price is None else price
-    return found
+            result[node.name] = _missing_price(options, node, default) if price is None else price
+    return result
 
 
 def has_prices(cluster: ReadCluster, options: ImportOptions) -> bool:
@@ -78,7 +78,7 @@ def _missing_price(options: ImportOptions, node: KubernetesNode, default: float 
     return default
 
 
-def item(unit: Unit, replicas: Iterable[Unit] = ()) -> OriginItem:
+def item(unit: Replica, replicas: Iterable[Replica] = ()) -> OriginItem:
     """Return what a replica is in the cluster; with `replicas`, what their workload is."""
     listed = tuple(OriginReplica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
     containers = tuple(
@@ -125,7 +125,7 @@ def _taints(node: KubernetesNode) -> tuple[str, ...]:
     return tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(node)))
 
 
-def by_workload(units: Iterable[Unit]) -> dict[Key, list[Unit]]:
+def by_workload(units: Iterable[Replica]) -> dict[Key, list[Replica]]:
     """Return the replicas of every workload."""
     return grouped(units, lambda unit: unit.key)
 
@@ -160,7 +160,7 @@ def cores_and_gib(size: PodSize, *, capacity: bool = False) -> dict[str, float]:
     return {"cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory, capacity=capacity)}
 
 
-def largest(units: Iterable[Unit]) -> PodSize:
+def largest(units: Iterable[Replica]) -> PodSize:
     """Return the most that one of some replicas asks for, of each resource."""
     cpu, memory = zip(*(unit.size for unit in units), strict=True)
     return PodSize(max(cpu), max(memory))
@@ -174,7 +174,7 @@ def calls(cluster: ReadCluster, options: ImportOptions) -> Iterator[Edge]:
 
 
 def flows(
-    units: Iterable[Unit], edges: Iterable[Edge], limit: str, what: str
+    units: Iterable[Replica], edges: Iterable[Edge], limit: str, what: str
 ) -> list[dict[str, Any]]:
     """Return a flow for every pair of replicas that talk under a limit.
 
@@ -182,7 +182,7 @@ def flows(
 
     Parameters
     ----------
-    units : iterable of Unit
+    units : iterable of Replica
     edges : iterable of Edge
     limit : str
         The field of a flow that holds its limit.
@@ -190,18 +190,18 @@ def flows(
         How notes name calls of which there are too many.
     """
     replicas = by_workload(units)
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for edge in edges:
         pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
         if edge.limit is None and len(pairs) > 1:
             continue
-        if len(found) + len(pairs) > MAX_FLOWS:
+        if len(results) + len(pairs) > MAX_FLOWS:
             text = f"{what} beyond {MAX_FLOWS:,} pairs of replicas"
             note("not-expressed", text, edge.label)
             continue
         limits = {} if edge.limit is None else {limit: edge.limit}
-        found += [{"from": a.name, "to": b.name, **limits} for a, b in pairs]
-    return found
+        results += [{"from": a.name, "to": b.name, **limits} for a, b in pairs]
+    return results
 
 
 def require_few_nodes(cluster: ReadCluster, problem: str, what: str) -> None:

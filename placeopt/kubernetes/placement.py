@@ -10,12 +10,12 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.rolling_document import update_document
-from placeopt.kubernetes.units import Unit
-from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.rule_tables import APART
+from placeopt.rolling_update.rules import kernels as rules
+from placeopt.rolling_update.rules.tables import APART
 
 #: Replicas without room that a message names.
 _NAMED = 20
@@ -38,7 +38,7 @@ def place(cluster: ReadCluster, options: ImportOptions) -> ReadCluster:
     if not cluster.site.nodes:
         raise InfeasibleInstanceError(["there are no nodes to place on"])
     arrays, number = _arrays(cluster, options)
-    free, placed, without = _Free(arrays), list[Unit](), list[Unit]()
+    free, placed, without = _Free(arrays), list[Replica](), list[Replica]()
     for unit in here:
         n = None if unit.node is not None else free.start(number[unit.namespace, unit.name])
         if n is not None:
@@ -139,7 +139,7 @@ def _arrays(
 
 
 def _require_placed(
-    options: ImportOptions, without: list[Unit], free: _Free, number: dict[tuple[str, str], int]
+    options: ImportOptions, without: list[Replica], free: _Free, number: dict[tuple[str, str], int]
 ) -> None:
     """Note that replicas without a node are left out, or raise where that is not asked for."""
     if without and not options.leave_out:
@@ -176,9 +176,9 @@ class _Free:
         return None
 
 
-def _reasons(without: list[Unit], free: _Free, number: dict[tuple[str, str], int]) -> list[str]:
+def _reasons(without: list[Replica], free: _Free, number: dict[tuple[str, str], int]) -> list[str]:
     """Return why replicas have no node, each by its name."""
-    a, found = free.a, []
+    a, result = free.a, []
     for unit in without[:_NAMED]:
         m = number[unit.namespace, unit.name]
         amounts = ", ".join(f"{x} {r}" for r, x in zip(a.resources, a.new[m].tolist(), strict=True))
@@ -192,7 +192,7 @@ def _reasons(without: list[Unit], free: _Free, number: dict[tuple[str, str], int
                 legal_to_buy = not a.limits.any or a.limits.open_to(free.used)[allowed][fits].any()
                 whose = "its rules about other pods" if legal_to_buy else "limits of nodes to buy"
                 why = f"has, by {whose}, a place for"
-        found.append(f"no node {why} {unit.label} ({amounts})")
+        result.append(f"no node {why} {unit.label} ({amounts})")
     if len(without) > _NAMED:
-        found.append(f"and {len(without) - _NAMED} more (--unplaceable leave-out leaves them out)")
-    return found
+        result.append(f"and {len(without) - _NAMED} more (--unplaceable leave-out leaves them out)")
+    return result

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.prices import NUMBERS, PRICES, PriceBook, PriceOverlay, amount, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
@@ -88,16 +88,16 @@ def _read_object(
     notes: Notes,
     system: str,
 ) -> None:
-    found = view.value if isinstance(view.value, dict) else {}
-    if "usd_per_hour" in found:
+    result = view.value if isinstance(view.value, dict) else {}
+    if "usd_per_hour" in result:
         for location, sizes in _each(view["usd_per_hour"]):
             for size, price in _each(sizes):
                 book.put(location, size, {PRICES["on-demand"]: _number(price)}, notes)
-    elif "spot_advisor" in found:
+    elif "spot_advisor" in result:
         _read_advisor(view, book, notes, system)
-    elif found.get("format") == "placeopt/prices@1":
+    elif result.get("format") == "placeopt/prices@1":
         _read_own(view, book, notes)
-    elif found.get("kind") == "NodeOverlay":
+    elif result.get("kind") == "NodeOverlay":
         overlays += _node_overlay(view, notes)
     else:
         raise view.fault("not a file of prices", _REMEDY)
@@ -165,7 +165,7 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
 
     The open class at the end is its start and 5 per cent more.
     """
-    found = {}
+    results = {}
     for entry in view["ranges"].items():
         label, index = entry["label"].text(), entry["index"].whole(0, maximum=100)
         value = decimal(label.strip("<>% ").rpartition("-")[2])
@@ -179,8 +179,8 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
                 "assumption",
                 f"the class of interruption {label} has no upper end: {value} per cent",
             )
-        found[index] = value / 100
-    return found
+        results[index] = value / 100
+    return results
 
 
 def _read_csv(path: AnyPath, book: PriceBook, notes: Notes) -> None:
@@ -253,8 +253,8 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverl
     if not change:
         notes.add("ignored", "NodeOverlays that change no price", name)
         return []
-    found = amount(str(change.value))
-    if found is None or (found[0] == "set") != bool(spec["price"]):
+    result = amount(str(change.value))
+    if result is None or (result[0] == "set") != bool(spec["price"]):
         raise change.fault(
             f"{str(change.value)[:40]!a} is no change of a price",
             "legal: price 0.2, priceAdjustment +10% or -0.05",
@@ -266,7 +266,7 @@ def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverl
             for get, operator, values in tests
         )
 
-    return [(spec["weight"].number(0.0, maximum=10_000), name, PriceOverlay(matches, *found))]
+    return [(spec["weight"].number(0.0, maximum=10_000), name, PriceOverlay(matches, *result))]
 
 
 def _winning(overlays: list[tuple[float, str, PriceOverlay]]) -> list[PriceOverlay]:

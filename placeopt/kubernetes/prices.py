@@ -98,8 +98,8 @@ class PriceBook:
             {"location": a, "size": b, **{k: float(o[k]) for k in NUMBERS if k in o}}
             for (a, b), o in self.offers.items()
         ]
-        found: dict[str, Any] = {"format": FORMAT, "offers": offers}
-        return found | (
+        results: dict[str, Any] = {"format": FORMAT, "offers": offers}
+        return results | (
             {"nodes": {name: float(price) for name, price in self.nodes.items()}}
             if self.nodes
             else {}
@@ -149,8 +149,8 @@ def missing_price(policy: str) -> float | None:
     """
     if policy == "error":
         return None
-    word, _, given = policy.partition("=")
-    price = decimal(given)
+    word, _, value = policy.partition("=")
+    price = decimal(value)
     if word != "default" or price is None or not 0 <= price <= 10**6:
         raise UsageError(
             f"--missing-prices {policy!r}; legal: error, default=USD such as default=0.10"
@@ -207,8 +207,8 @@ def overlay(text: str) -> PriceOverlay:
     pattern, _, change = text.rpartition("=")
     place, colon, pricing = pattern.partition(":")
     location, slash, size = place.rpartition("/")
-    found = amount(change.strip())
-    if not size or found is None or (colon and pricing not in PRICES):
+    result = amount(change.strip())
+    if not size or result is None or (colon and pricing not in PRICES):
         raise UsageError(
             f"--overlay {text!r}; legal: SIZE=CHANGE, LOCATION/SIZE=CHANGE, SIZE:spot=CHANGE "
             "with CHANGE such as -20%, +0.05 or 0.2"
@@ -218,7 +218,7 @@ def overlay(text: str) -> PriceOverlay:
     def matches(a: str, b: str, p: str) -> bool:
         return fnmatchcase(a, where) and fnmatchcase(b, size) and (not colon or p == pricing)
 
-    return PriceOverlay(matches, *found)
+    return PriceOverlay(matches, *result)
 
 
 def apply(book: PriceBook, overlays: Sequence[PriceOverlay], notes: Notes) -> None:
@@ -228,17 +228,17 @@ def apply(book: PriceBook, overlays: Sequence[PriceOverlay], notes: Notes) -> No
     """
     for (location, size), offer in book.offers.items():
         for pricing, key in PRICES.items():
-            mine = [o for o in overlays if o.matches(location, size, pricing)]
-            if not mine or (key not in offer and not any(o.kind == "set" for o in mine)):
+            own = [o for o in overlays if o.matches(location, size, pricing)]
+            if not own or (key not in offer and not any(o.kind == "set" for o in own)):
                 continue
             if key not in offer and pricing == "spot" and "spot_interruption" not in offer:
                 continue  # how often spot is taken away is not known: no such offer
             value = next(
-                (o.amount for o in reversed(mine) if o.kind == "set"), offer.get(key, Decimal(0))
+                (o.amount for o in reversed(own) if o.kind == "set"), offer.get(key, Decimal(0))
             )
-            for o in mine:
+            for o in own:
                 value = value * (100 + o.amount) / 100 if o.kind == "percent" else value
-            value += sum((o.amount for o in mine if o.kind == "fixed"), Decimal(0))
+            value += sum((o.amount for o in own if o.kind == "fixed"), Decimal(0))
             offer[key] = max(Decimal(0), value).quantize(_DIGITS).normalize()
             notes.add(
                 "assumption",

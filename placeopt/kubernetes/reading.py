@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath, open_bytes
-from placeopt.core.lines import after_space, decode_at, json_line
+from placeopt.core.files.documents import parse_json
+from placeopt.core.files.lines import after_space, decode_at, json_line
+from placeopt.core.files.paths import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
 from placeopt.kubernetes.dumps import without_logs
 
@@ -68,10 +68,12 @@ class View:
         self.parent, self.key = parent, key
 
     def __getitem__(self, key: str) -> View:
-        found = self.value  # asked a million times of a large cluster: no call where none is needed
-        if type(found) is not dict:
-            found = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
-        return View(found.get(key), self.source, self.document, self, key)
+        result = (
+            self.value
+        )  # asked a million times of a large cluster: no call where none is needed
+        if type(result) is not dict:
+            result = self._checked(dict, "a mapping", f"give a mapping with {key!r}") or {}
+        return View(result.get(key), self.source, self.document, self, key)
 
     def __bool__(self) -> bool:
         return self.value is not None
@@ -97,8 +99,8 @@ class View:
         if type(self.value) is str:
             return self.value
         remedy = "give a text, in quotes if it looks like a number"
-        found = self._checked(str, "a text", remedy)
-        return default if found is None else str(found)
+        result = self._checked(str, "a text", remedy)
+        return default if result is None else str(result)
 
     def _checked(self, kind: type, what: str, remedy: str) -> Any:
         """Return the value if it is of a kind, or None."""
@@ -118,8 +120,8 @@ class View:
 
     def labels(self) -> dict[str, str]:
         """Return labels, checked to be what Kubernetes allows."""
-        found = self.mapping()
-        for key, value in found.items():
+        result = self.mapping()
+        for key, value in result.items():
             if not isinstance(value, str) or not LABEL.fullmatch(value):
                 raise self[key].fault(
                     f"{_shown(value)} is no value of a label",
@@ -129,7 +131,7 @@ class View:
                 raise self[key].fault(
                     f"{_shown(key)} is no key of a label", "legal: such as app or example.org/app"
                 )
-        return found
+        return result
 
     def whole(self, default: int, *, maximum: int = 10**6) -> int:
         """Return a whole number from 0 to `maximum`."""
@@ -155,12 +157,12 @@ class View:
     @property
     def steps(self) -> tuple[Any, ...]:
         """Keys and indices from the document to here."""
-        found: list[Any] = []
+        results: list[Any] = []
         view: View | None = self
         while view is not None and view.parent is not None:
-            found.append(view.key)
+            results.append(view.key)
             view = view.parent
-        return tuple(reversed(found))
+        return tuple(reversed(results))
 
     @property
     def line(self) -> int:
@@ -291,10 +293,10 @@ def _json(text: str, file: str, before: int = 0) -> list[View] | None:
             ]
         if not re.match(r'\s*[\[{]\s*["\[{]', text):
             return None
-        found = re.search(r"line (\d+)", error.problem)
+        result = re.search(r"line (\d+)", error.problem)
         raise yaml_reading.fault(
             file,
-            before + (int(found[1]) if found else 1),
+            before + (int(result[1]) if result else 1),
             error.problem,
             "give complete JSON documents",
         ) from None
@@ -306,9 +308,9 @@ def _parts(text: str) -> list[tuple[int, int, int]]:
     They stand behind each other, as kubectl prints a stream; none where something else does, and
     one more than `MAX_DOCUMENTS` at most.
     """
-    found: list[tuple[int, int, int]] = []
+    results: list[tuple[int, int, int]] = []
     lines, last, at = 0, 0, after_space(text, 0)
-    while at < len(text) and len(found) <= MAX_DOCUMENTS:
+    while at < len(text) and len(results) <= MAX_DOCUMENTS:
         if text[at] not in "{[":
             return []
         try:
@@ -316,9 +318,9 @@ def _parts(text: str) -> list[tuple[int, int, int]]:
         except (ValueError, RecursionError):
             return []
         lines += text.count("\n", last, at)
-        found.append((lines, at, end))
+        results.append((lines, at, end))
         last, at = at, after_space(text, end)
-    return found
+    return results
 
 
 def _line_of_fault(text: str, file: str, problem: str) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from placeopt.core.documents import Document
+from placeopt.core.files.documents import Document
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.attaching import AttachRoom, attach_room
+from placeopt.kubernetes.calls import Edge
+from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.edges import Edge
 from placeopt.kubernetes.faults import check_faults
 from placeopt.kubernetes.new_requests import NewSize
 from placeopt.kubernetes.node_limits import limits_of_nodes
@@ -18,10 +19,9 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem, key
 from placeopt.kubernetes.parts import calls, flows, has_prices, item
 from placeopt.kubernetes.quantities import mebibytes
+from placeopt.kubernetes.replicas import Replica, default_requests
 from placeopt.kubernetes.rules import PodRules, pod_rules
-from placeopt.kubernetes.sites import Site
 from placeopt.kubernetes.sizes import PodSize, resized
-from placeopt.kubernetes.units import Unit, default_requests
 
 
 def update_document(
@@ -100,7 +100,7 @@ def rules_document(cluster: ReadCluster, rules: PodRules) -> Document:
     }
 
 
-def _word_of_places(site: Site) -> str:
+def _word_of_places(site: NodeCapacity) -> str:
     """Return what the places of nodes are: zones, or regions; empty where they say neither."""
     nodes = [*site.nodes.values(), *site.closed.values()]
     if any(node.zone for node in nodes):
@@ -120,24 +120,24 @@ class _Counted:
     Pods do where there are as many of them as the smallest node may have: a copy is one more.
     """
 
-    def __init__(self, site: Site, volumes: AttachRoom):
+    def __init__(self, site: NodeCapacity, volumes: AttachRoom):
         self.site, self.volumes = site, volumes
         self.names = {key for unit in site.units for key in unit.further}
         room = [left.get("pods") for left in site.further.values()]
-        known = [pods for pods in room if pods is not None]
-        if len(known) < len(room) or len(site.units) < min(known, default=0):
+        existing = [pods for pods in room if pods is not None]
+        if len(existing) < len(room) or len(site.units) < min(existing, default=0):
             self.names.discard("pods")
 
     def room(self, node: str) -> Document:
         """Return the field of a node that has its further resources."""
-        found = {k: v for k, v in self.site.further[node].items() if k in self.names}
-        return self._field(found | self.volumes.left.get(node, {}))
+        results = {k: v for k, v in self.site.further[node].items() if k in self.names}
+        return self._field(results | self.volumes.left.get(node, {}))
 
     def asked(self, k: int) -> Document:
         """Return the field of replica k that has what it asks for besides cpu and memory."""
         unit = self.site.units[k]
-        found = {key: amount for key, amount in unit.further.items() if key in self.names}
-        return self._field(found | self.volumes.asked.get(k, {}))
+        results = {key: amount for key, amount in unit.further.items() if key in self.names}
+        return self._field(results | self.volumes.asked.get(k, {}))
 
     @staticmethod
     def _field(amounts: dict[str, int]) -> Document:
@@ -153,7 +153,7 @@ def _node(
     counted: _Counted,
 ) -> Document:
     room, part = cluster.site.room[node.name], 1 - options.headroom
-    found: Document = {
+    results: Document = {
         "name": node.name,
         "cluster": node.place,
         "cpu_millicores": int(room.cpu * part),
@@ -161,17 +161,17 @@ def _node(
         "price": price,
     }
     if node.candidate:
-        found["candidate"] = True
+        results["candidate"] = True
     if node.instance_type:
-        found["machine_type"] = node.instance_type
+        results["machine_type"] = node.instance_type
     if node.name in cluster.site.drain:
-        found["drain"] = True
-    return found | counted.room(node.name) | _standing(node, rules)
+        results["drain"] = True
+    return results | counted.room(node.name) | _standing(node, rules)
 
 
 def _closed(node: KubernetesNode, rules: PodRules) -> Document:
     """Return a node that is left out: rules count what it hosts, and it takes nothing."""
-    found: Document = {
+    results: Document = {
         "name": node.name,
         "cluster": node.place,
         "cpu_millicores": node.cpu,
@@ -179,26 +179,26 @@ def _closed(node: KubernetesNode, rules: PodRules) -> Document:
         "price": 0.0,
         "closed": True,
     }
-    return found | _standing(node, rules)
+    return results | _standing(node, rules)
 
 
 def _standing(node: KubernetesNode, rules: PodRules) -> Document:
     """Return where a node stands, as far as rules ask, and what comes with it."""
     domains = {k: node.meta.labels[k] for k in sorted(rules.keys) if node.meta.labels.get(k)}
-    found: Document = {"domains": domains} if domains else {}
+    result: Document = {"domains": domains} if domains else {}
     residents = rules.residents.get(node.name)
-    return found | ({"residents": residents} if residents else {})
+    return result | ({"residents": residents} if residents else {})
 
 
 def _latencies(cluster: ReadCluster) -> dict[str, dict[str, float]]:
     first: dict[str, KubernetesNode] = {}
     for node in cluster.site.nodes.values():
         first.setdefault(node.place, node)
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for (one, node), (other, peer) in combinations(first.items(), 2):
         if (ms := cluster.latencies.between(node, peer)) is not None:
-            found.setdefault(one, {})[other] = ms
-    return found
+            results.setdefault(one, {})[other] = ms
+    return results
 
 
 def _applications(
@@ -207,7 +207,7 @@ def _applications(
     """Return the applications and what their microservices are in the cluster."""
     limits = _limits(cluster, options)
     talking = {end for edge in limits for end in (edge.source, edge.target)}
-    grouped: dict[str, list[tuple[int, Unit]]] = {}
+    grouped: dict[str, list[tuple[int, Replica]]] = {}
     for k, unit in enumerate(cluster.site.units):
         fixed = bool(unit.stays) and unit.key not in talking and unit.node is not None
         if unit.stays and not fixed:
@@ -222,50 +222,50 @@ def _applications(
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
     admission = Admission(cluster.objects)
-    for name, mine in grouped.items():
+    for name, own in grouped.items():
         fixed = name.endswith(" (stays)")
         services = []
-        for k, unit in mine:
+        for k, unit in own:
             new = None if unit.removed else _new_size(cluster, options, unit, admission)
             services.append(_microservice(k, unit, fixed, rules, counted, new))
             items[key(unit.name, name)] = _item(unit, new)
-        found: Document = {"name": name, "microservices": services}
+        results: Document = {"name": name, "microservices": services}
         if fixed:
-            found["reschedulable"] = False
+            results["reschedulable"] = False
         else:
-            units = [u for _, u in mine]
+            units = [u for _, u in own]
             if talk := flows(units, limits, "max_latency_ms", "limits of calls"):
-                found["flows"] = talk
-        applications.append(found)
+                results["flows"] = talk
+        applications.append(results)
     return applications, items
 
 
 def _microservice(
     k: int,
-    unit: Unit,
+    unit: Replica,
     fixed: bool,
     rules: PodRules,
     counted: _Counted,
     new: NewSize | None,
 ) -> Document:
-    found: Document = {
+    results: Document = {
         "name": unit.name,
         "node": unit.node,
         "cpu_millicores": unit.size.cpu,
         "memory_mib": mebibytes(unit.size.memory),
     }
-    found |= counted.asked(k)
+    results |= counted.asked(k)
     if k in rules.allowed:
-        found["allowed"] = rules.allowed[k]
+        results["allowed"] = rules.allowed[k]
     if k in rules.groups:
-        found["groups"] = rules.groups[k]
+        results["groups"] = rules.groups[k]
     if unit.removed:
-        return found | {"removed": True}
+        return results | {"removed": True}
     if new is not None and _as_asked(new.pod) != _as_asked(unit.size):
         cpu, memory = _as_asked(new.pod)
-        found |= {"new_cpu_millicores": cpu, "new_memory_mib": memory}
+        results |= {"new_cpu_millicores": cpu, "new_memory_mib": memory}
     pinned = unit.stays and not fixed and unit.node is not None
-    return found | ({"pinned": True} if pinned else {})
+    return results | ({"pinned": True} if pinned else {})
 
 
 def _as_asked(size: PodSize) -> tuple[int, int]:
@@ -274,7 +274,7 @@ def _as_asked(size: PodSize) -> tuple[int, int]:
 
 
 def _new_size(
-    cluster: ReadCluster, options: ImportOptions, unit: Unit, admission: Admission
+    cluster: ReadCluster, options: ImportOptions, unit: Replica, admission: Admission
 ) -> NewSize | None:
     """Return what a replica shall ask for; None where it keeps its requests.
 
@@ -301,15 +301,17 @@ def _new_size(
     return new
 
 
-def _item(unit: Unit, new: NewSize | None) -> OriginItem:
+def _item(unit: Replica, new: NewSize | None) -> OriginItem:
     """Return what a replica is in the cluster, and what its containers shall ask for."""
     known = item(unit)
-    asked = {} if new is None else new.containers
+    wanted = {} if new is None else new.containers
     changed = tuple(
         c.model_copy(
-            update=dict(zip(("new_cpu_millicores", "new_memory_bytes"), asked[c.name], strict=True))
+            update=dict(
+                zip(("new_cpu_millicores", "new_memory_bytes"), wanted[c.name], strict=True)
+            )
         )
-        if c.name in asked
+        if c.name in wanted
         else c
         for c in known.containers
     )
@@ -318,7 +320,7 @@ def _item(unit: Unit, new: NewSize | None) -> OriginItem:
 
 def _limits(cluster: ReadCluster, options: ImportOptions) -> list[Edge]:
     """Return the calls with a limit, those inside one namespace."""
-    found = []
+    results = []
     for edge in calls(cluster, options):
         if edge.limit is None:
             text = "calls without a limit may take any time (--max-latency-ms)"
@@ -326,5 +328,5 @@ def _limits(cluster: ReadCluster, options: ImportOptions) -> list[Edge]:
         elif edge.source[0] != edge.target[0]:
             note("not-expressed", "limits of calls between namespaces", edge.label)
         else:
-            found.append(edge)
-    return found
+            results.append(edge)
+    return results

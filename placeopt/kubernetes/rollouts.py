@@ -36,10 +36,10 @@ def under_way(cluster: ClusterObjects) -> dict[_Owner, Changing]:
     or ending some; copies of a plan would be counted among them.
     """
     sets = _sets(cluster)
-    found = _of_other_numbers(cluster)
+    result = _of_other_numbers(cluster)
     rolling = {o for o, names in sets.items() if len(names) > 1 or _is_old(cluster, o, names)}
-    found |= dict.fromkeys(rolling | _unseen(cluster), _ROLLOUT)
-    return found | dict.fromkeys(_deleted(cluster, sets), _DELETED)
+    result |= dict.fromkeys(rolling | _unseen(cluster), _ROLLOUT)
+    return result | dict.fromkeys(_deleted(cluster, sets), _DELETED)
 
 
 def _sets(cluster: ClusterObjects) -> dict[_Owner, set[str]]:
@@ -72,14 +72,14 @@ def _is_old(cluster: ClusterObjects, owner: _Owner, names: set[str]) -> bool:
 
 def _unseen(cluster: ClusterObjects) -> set[_Owner]:
     """Return the Deployments whose controller has not seen what they ask for."""
-    found = set()
+    results = set()
     for owner, workload in cluster.workloads.items():
         view = workload.meta.view
         seen, newest = view["status"]["observedGeneration"], view["metadata"]["generation"]
         known = owner[1] == "Deployment" and seen and newest
         if known and seen.whole(0, maximum=2**53) < newest.whole(0, maximum=2**53):
-            found.add(owner)
-    return found
+            results.add(owner)
+    return results
 
 
 def _deleted(cluster: ClusterObjects, sets: dict[_Owner, set[str]]) -> Iterable[_Owner]:
@@ -104,8 +104,8 @@ def _of_other_numbers(cluster: ClusterObjects) -> dict[_Owner, Changing]:
         for pod in cluster.pods
         if not pod.leaving and pod.phase not in ENDED
     )
-    found = {}
+    results = {}
     for owner, workload in cluster.workloads.items():
         if owner[1] == "Deployment" and there[owner] not in (0, workload.replicas):
-            found[owner] = _GROWS if there[owner] < workload.replicas else _SHRINKS
-    return found
+            results[owner] = _GROWS if there[owner] < workload.replicas else _SHRINKS
+    return results

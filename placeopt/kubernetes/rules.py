@@ -14,16 +14,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from placeopt.core.documents import Document
+from placeopt.core.files.documents import Document
 from placeopt.kubernetes.budgets import budgets_of
+from placeopt.kubernetes.capacity import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import HostPort, selects
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.sites import Tolerations, affinity_nodes, allowed
-from placeopt.kubernetes.units import Unit, grouped
+from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.volumes import SHARED, claims_of
 
 HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -112,13 +112,13 @@ class _Reader:
 
     def read(self) -> PodRules:
         self._allowed()
-        holders: dict[str, list[Unit]] = {}
+        holders: dict[str, list[Replica]] = {}
         for unit in self.site.units:
             if unit.spec.affinity or unit.spec.view["topologySpreadConstraints"]:
                 holders.setdefault(_signature(unit), []).append(unit)
-        for mine in holders.values():
+        for own in holders.values():
             with tolerated():
-                self._rules_of(mine)
+                self._rules_of(own)
         self._residents_keep_away()
         self._host_ports()
         self._volumes_to_come()
@@ -147,36 +147,36 @@ class _Reader:
 
         kube-scheduler spreads them a little, softly, by defaults that no file has.
         """
-        for mine in grouped(self.site.units, lambda unit: unit.key).values():
-            spec = mine[0].spec
+        for own in grouped(self.site.units, lambda unit: unit.key).values():
+            spec = own[0].spec
             silent = not spec.view["topologySpreadConstraints"].value
-            if silent and not spec.affinity["podAntiAffinity"].value and len(mine) > 1:
+            if silent and not spec.affinity["podAntiAffinity"].value and len(own) > 1:
                 text = "workloads that ask for no spread: all their replicas may end on one node"
-                note("assumption", text, f"{mine[0].namespace}/{mine[0].workload}")
+                note("assumption", text, f"{own[0].namespace}/{own[0].workload}")
 
     def _wishes(self) -> None:
         """Add what the import was asked for: spread workloads, and a largest share on one node."""
         options, zone = self.options, _ZONE
-        for mine in grouped(self.site.units, lambda unit: unit.owner).values():
-            if len(mine) < 2 or all(map(self._stays, mine)):
+        for own in grouped(self.site.units, lambda unit: unit.owner).values():
+            if len(own) < 2 or all(map(self._stays, own)):
                 continue
             rules: list[Document] = [
                 {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
                 for per in options.spread
             ]
-            left = sum(not unit.removed for unit in mine)
+            left = sum(not unit.removed for unit in own)
             most = max(1, int(options.max_share * left))
             if most < left:
                 rules.append({"kind": "apart", "max_copies": most, "per": "node"})
             if rules:
-                who = self._group_of(mine)
+                who = self._group_of(own)
                 if self.site.closed:  # they take nothing, and are no places to spread over
                     among = {"among": self._set(frozenset(self.site.nodes))}
                     rules = [rule | (among if rule["kind"] == "spread" else {}) for rule in rules]
                 self.found.rules += [{**rule, "group": who} for rule in rules]
                 self.found.keys |= {zone} if "zone" in options.spread else set()
                 text = "asked for by --spread and --max-share; what runs may stay until it moves"
-                note("kept", text, f"{mine[0].namespace}/{mine[0].workload}")
+                note("kept", text, f"{own[0].namespace}/{own[0].workload}")
 
     def _needs(self) -> None:
         """Say how many replicas every workload of several needs when a node is lost.
@@ -184,9 +184,9 @@ class _Reader:
         One, or what a budget of the workload alone keeps; a replica may always be missing.
         """
         budgets = budgets_of(self.objects, self.site.units)
-        for owner, mine in grouped(self.site.units, lambda unit: unit.owner).items():
-            label = f"{mine[0].namespace}/{mine[0].workload}"
-            left = sum(not unit.removed for unit in mine)
+        for owner, own in grouped(self.site.units, lambda unit: unit.owner).items():
+            label = f"{own[0].namespace}/{own[0].workload}"
+            left = sum(not unit.removed for unit in own)
             if left < 2:
                 text = "workloads of one replica are down while it starts elsewhere (--survive)"
                 note("assumption", text, label)
@@ -195,7 +195,7 @@ class _Reader:
             if need >= left:
                 text = "budgets that need every replica: one may be missing when a node is lost"
                 note("assumption", text, label)
-            self.found.needs[self._group_of(mine)] = min(need, left - 1)
+            self.found.needs[self._group_of(own)] = min(need, left - 1)
 
     def _allowed(self) -> None:
         units, nodes = self.site.units, self.site.nodes
@@ -219,7 +219,7 @@ class _Reader:
             self.found.node_sets[self.sets[where]] = [n for n in self.every if n in where]
         return self.sets[where]
 
-    def _rules_of(self, mine: list[Unit]) -> None:
+    def _rules_of(self, mine: list[Replica]) -> None:
         """Add the rules of replicas that say the same of other pods."""
         unit, who = mine[0], self._group_of(mine)
         for kind, soft, terms in _affinity_terms(unit):
@@ -239,7 +239,7 @@ class _Reader:
             toward = self._toward(unit, [term], mine, "spread")
             self._add(mine, who, toward, term, rule)
 
-    def _among(self, unit: Unit, term: View, soft: bool) -> str | None:
+    def _among(self, unit: Replica, term: View, soft: bool) -> str | None:
         """Return the node set over which a spread counts, None for all nodes.
 
         Nodes that take nothing count where it is required, and not where it is preferred; nodes
@@ -259,7 +259,7 @@ class _Reader:
         return None if where >= self.every.keys() else self._set(where)
 
     def _add(
-        self, mine: list[Unit], who: str, toward: str | None, term: View, rule: Document
+        self, mine: list[Replica], who: str, toward: str | None, term: View, rule: Document
     ) -> None:
         soft, what = "soft" in rule, _WORDS[rule["kind"]]
         if toward is None:
@@ -281,7 +281,7 @@ class _Reader:
         for unit in mine:
             note("kept", text, unit.label)
 
-    def _hold(self, mine: Iterable[Unit], why: str) -> None:
+    def _hold(self, mine: Iterable[Replica], why: str) -> None:
         """Pin what runs; what waits may start nowhere."""
         for unit in mine:
             k = self.place[id(unit)]
@@ -292,16 +292,18 @@ class _Reader:
                 self.found.held[id(unit)] = why
                 note("pinned", why, unit.label)
 
-    def _stays(self, unit: Unit) -> bool:
+    def _stays(self, unit: Replica) -> bool:
         return bool(unit.stays) or id(unit) in self.found.held
 
-    def _group_of(self, mine: list[Unit]) -> str:
+    def _group_of(self, mine: list[Replica]) -> str:
         """Return the group of replicas that say the same."""
         return self._group(
             f"{mine[0].namespace}/{mine[0].workload}", [self.place[id(u)] for u in mine]
         )
 
-    def _toward(self, unit: Unit, terms: Sequence[View], mine: list[Unit], kind: str) -> str | None:
+    def _toward(
+        self, unit: Replica, terms: Sequence[View], mine: list[Replica], kind: str
+    ) -> str | None:
         """Return the group that all of some terms select, None where the files have no such pod.
 
         Pods that are ending keep others away until they are gone; no spread counts them, and they
@@ -317,23 +319,23 @@ class _Reader:
             return None
         return self._group(name, chosen.members, residents)
 
-    def _selected(self, unit: Unit, terms: Sequence[View]) -> tuple[str, _Chosen]:
+    def _selected(self, unit: Replica, terms: Sequence[View]) -> tuple[str, _Chosen]:
         """Return what all of some terms select, and a name for it."""
-        known = [(self._spaces(unit, term), _selector(unit, term), term) for term in terms]
-        key = json.dumps([k[:2] for k in known], sort_keys=True, default=str)
+        existing = [(self._spaces(unit, term), _selector(unit, term), term) for term in terms]
+        key = json.dumps([k[:2] for k in existing], sort_keys=True, default=str)
         if key not in self.members:
-            views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in known]
-            spaces = sorted(set.intersection(*(set(spaces) for spaces, _, _ in known)))
+            views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in existing]
+            spaces = sorted(set.intersection(*(set(spaces) for spaces, _, _ in existing)))
             self.members[key] = self._chosen(
                 u
                 for s in spaces
                 for u in self.by_space.get(s, ())
                 if all(selects(view, u.labels) for view in views)
             )
-        names = (f"{'+'.join(spaces)[:80]}/{_in_words(s)}" for spaces, s, _ in known)
+        names = (f"{'+'.join(spaces)[:80]}/{_in_words(s)}" for spaces, s, _ in existing)
         return " and ".join(dict.fromkeys(names)), self.members[key]
 
-    def _chosen(self, units: Iterable[Unit]) -> _Chosen:
+    def _chosen(self, units: Iterable[Replica]) -> _Chosen:
         """Return some units as a term counts them."""
         members = []
         residents, ending, coming = Counter[str](), Counter[str](), Counter[str]()
@@ -347,16 +349,16 @@ class _Reader:
 
     def _residents_keep_away(self) -> None:
         """Add the required anti-affinity of what no plan touches: it keeps others away."""
-        holders: dict[str, list[Unit]] = {}
+        holders: dict[str, list[Replica]] = {}
         for unit, _ in {id(u): (u, n) for u, n in self.site.residents}.values():
             if unit.spec.affinity["podAntiAffinity"][_HARD].value:
                 holders.setdefault(_signature(unit), []).append(unit)
-        for mine in holders.values():
+        for own in holders.values():
             with tolerated():
-                for term in mine[0].spec.affinity["podAntiAffinity"][_HARD].items():
-                    self._keep_away(mine, term)
+                for term in own[0].spec.affinity["podAntiAffinity"][_HARD].items():
+                    self._keep_away(own, term)
 
-    def _keep_away(self, mine: list[Unit], term: View) -> None:
+    def _keep_away(self, mine: list[Replica], term: View) -> None:
         if not self._selected(mine[0], [term])[1].members:
             return
         toward, chosen = self._toward(mine[0], [term], mine, "apart"), self._chosen(mine)
@@ -369,12 +371,12 @@ class _Reader:
 
     def _host_ports(self) -> None:
         """Add that no node gives a port twice, of ports that some replica may yet ask for."""
-        holders: dict[HostPort, list[Unit]] = {}
+        holders: dict[HostPort, list[Replica]] = {}
         residents = {id(u): u for u, _ in self.site.residents}
         for unit in (*self.site.units, *residents.values()):
             for port in unit.spec.host_ports:
                 holders.setdefault(port, []).append(unit)
-        open_to = {p for p, mine in holders.items() if any(self._may_start(u) for u in mine)}
+        open_to = {p for p, own in holders.items() if any(self._may_start(u) for u in own)}
         listed = [p for p in holders if any(p.meets(other) for other in open_to)]
         groups = {}
         for port in listed:
@@ -392,7 +394,7 @@ class _Reader:
 
     def _volumes_to_come(self) -> None:
         """Keep together what waits for one volume that is not made yet: it is made at one place."""
-        sharers: dict[tuple[str, str], list[Unit]] = {}
+        sharers: dict[tuple[str, str], list[Replica]] = {}
         shared = dict[tuple[str, str], bool]()
         for unit in (u for u in self.site.units if u.node is None):
             for name, spec in claims_of(self.objects, unit.namespace, unit.name, unit.spec):
@@ -400,16 +402,16 @@ class _Reader:
                     key = unit.namespace, name
                     sharers.setdefault(key, []).append(unit)
                     shared[key] = any(mode.text() in SHARED for mode in spec["accessModes"].items())
-        for key, mine in sharers.items():
-            if len(mine) > 1:
+        for key, own in sharers.items():
+            if len(own) > 1:
                 zoned = shared[key] and all(node.zone for node in self.every.values())
-                chosen = self._chosen(mine)
+                chosen = self._chosen(own)
                 who = self._group(f"{key[0]}/{key[1]} (volume)", chosen.members)
                 self.found.keys |= {_ZONE} if zoned else set()
                 rule = {"kind": "together", "group": who, "per": _ZONE if zoned else "node"}
                 self.found.rules.append(rule)
 
-    def _may_start(self, unit: Unit) -> bool:
+    def _may_start(self, unit: Replica) -> bool:
         return id(unit) in self.place and not self._stays(unit) and not unit.removed
 
     def _group(self, name: str, members: list[int], residents: Counter[str] | None = None) -> str:
@@ -427,20 +429,20 @@ class _Reader:
                 self.found.residents.setdefault(node, {})[shown] = count
         return self.named[key]
 
-    def _spaces(self, unit: Unit, term: View) -> list[str]:
+    def _spaces(self, unit: Replica, term: View) -> list[str]:
         """Return the namespaces whose pods a term is about."""
-        given = {s.text() for s in term["namespaces"].items()}
+        values_in = {s.text() for s in term["namespaces"].items()}
         selector = term["namespaceSelector"]
         if selector.value is not None:
             labels = self.objects.namespaces
             for space in self.by_space:
-                known = {"kubernetes.io/metadata.name": space, **labels.get(space, {})}
-                if selects(selector, known):
-                    given.add(space)
+                existing = {"kubernetes.io/metadata.name": space, **labels.get(space, {})}
+                if selects(selector, existing):
+                    values_in.add(space)
             if selector.mapping() and not labels:
                 text = "namespace selectors, of namespaces that the files do not have: by name only"
                 note("assumption", text, unit.label)
-        return sorted(given) if given or selector.value is not None else [unit.namespace]
+        return sorted(values_in) if values_in or selector.value is not None else [unit.namespace]
 
 
 _WORDS = {
@@ -454,7 +456,7 @@ def _soft(soft: bool) -> Document:
     return {"soft": True} if soft else {}
 
 
-def _signature(unit: Unit) -> str:
+def _signature(unit: Replica) -> str:
     """Return a text that is the same for replicas that say the same of other pods."""
     spec = unit.spec
     parts = [
@@ -468,7 +470,7 @@ def _signature(unit: Unit) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, list[View]]]:
+def _affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, list[View]]]:
     """Yield (kind of rule, whether it is soft, terms) of a pod's affinity to other pods.
 
     Company is whom all required terms of affinity select; every other term is one by itself.
@@ -483,7 +485,7 @@ def _affinity_terms(unit: Unit) -> Iterator[tuple[str, bool, list[View]]]:
             yield kind, True, [weighted["podAffinityTerm"]]
 
 
-def _hard_keys(unit: Unit) -> set[str]:
+def _hard_keys(unit: Replica) -> set[str]:
     """Return the topology keys of the required spread constraints of a pod."""
     return {
         term["topologyKey"].text()
@@ -492,7 +494,7 @@ def _hard_keys(unit: Unit) -> set[str]:
     }
 
 
-def _selector(unit: Unit, term: View) -> Document | None:
+def _selector(unit: Replica, term: View) -> Document | None:
     """Return the label selector of a term, with its match label keys filled in.
 
     A copy has no hash of the template before its ReplicaSet adopts it; the key counts as absent.

@@ -70,8 +70,8 @@ def _step(text: str) -> tuple[str, Amounts] | None:
         return None
     if text == "limits":
         return "limits", (None, None)
-    word, _, given = text.partition("=")
-    parts = given.split(",")
+    word, _, value = text.partition("=")
+    parts = value.split(",")
     if word != "default" or len(parts) != 2:
         raise UsageError(
             f"--missing-requests {text!r}; legal: error, limits, default=CPU,MEMORY "
@@ -138,10 +138,10 @@ def _init_request(init: ContainerSpec, r: int, policy: MissingRequests, label: s
 
     Without one it ends before the pod serves.
     """
-    asked = init.requests[r]
-    if asked is None:
-        asked = next((amounts[r] for kind, amounts in policy.steps if kind == "LimitRange"), None)
-    if asked is None:
+    wanted = init.requests[r]
+    if wanted is None:
+        wanted = next((amounts[r] for kind, amounts in policy.steps if kind == "LimitRange"), None)
+    if wanted is None:
         note(
             "assumption",
             f"init containers without a {_WHAT[r]} request add none: "
@@ -149,7 +149,7 @@ def _init_request(init: ContainerSpec, r: int, policy: MissingRequests, label: s
             f"{label} {init.name[:63]}",
         )
         return 0
-    return asked
+    return wanted
 
 
 def _held(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
@@ -158,9 +158,9 @@ def _held(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
 
 
 def _request(c: ContainerSpec, r: int, policy: MissingRequests, label: str) -> int:
-    asked = c.requests[r]
-    if asked is not None:
-        return asked
+    wanted = c.requests[r]
+    if wanted is not None:
+        return wanted
     what, subject = _WHAT[r], f"{label} {c.name[:63]}"
     for kind, amount in policy.steps:
         if kind == "limits" and c.limits[r] is not None:

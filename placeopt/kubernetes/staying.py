@@ -14,8 +14,8 @@ from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, selects
 from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.replicas import MovingRules, Replica, article
 from placeopt.kubernetes.rollouts import under_way
-from placeopt.kubernetes.units import MovingRules, Unit, article
 from placeopt.kubernetes.unsaid import name_preferences
 from placeopt.kubernetes.volumes import SHARED, SINGLE
 
@@ -37,7 +37,7 @@ _STAYING = {
 }
 
 
-def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> list[Unit]:
+def held(cluster: ClusterObjects, found: Sequence[Replica], rules: MovingRules) -> list[Replica]:
     """Return replicas that say why they must stay, where they must."""
     why: dict[int, str] = {}  # by the place among them; the first reason counts
     changing = under_way(cluster) if rules.adopts else {}
@@ -66,26 +66,26 @@ def held(cluster: ClusterObjects, found: Sequence[Unit], rules: MovingRules) -> 
     return result
 
 
-def require_pins(found: Sequence[Unit], rules: MovingRules) -> None:
+def require_pins(found: Sequence[Replica], rules: MovingRules) -> None:
     """Raise if ``--pin`` names what is not there.
 
     Raises
     ------
     UsageError
     """
-    known = {(u.kind.lower(), u.workload): f"{u.kind}/{u.workload}" for u in found if rules.pins}
-    known |= {("pod", u.name): f"Pod/{u.name}" for u in found if rules.pins}
-    names = list(dict.fromkeys(known.values()))[:50]
+    existing = {(u.kind.lower(), u.workload): f"{u.kind}/{u.workload}" for u in found if rules.pins}
+    existing |= {("pod", u.name): f"Pod/{u.name}" for u in found if rules.pins}
+    names = list(dict.fromkeys(existing.values()))[:50]
     unheard = [
         f"--pin {kind}/{name}: no such workload or pod; {did_you_mean(f'{kind}/{name}', names)}"
         for kind, name in rules.pins
-        if (kind.lower(), name) not in known
+        if (kind.lower(), name) not in existing
     ]
     if unheard:
         raise UsageError("; and ".join(unheard))
 
 
-def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
+def _why(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> str:
     """Return why a pod must stay, as far as it says so itself."""
     if rules.namespaces and unit.namespace not in rules.namespaces:
         return "pods of other namespaces"
@@ -114,7 +114,7 @@ def _why(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
     return _why_volumes(unit, cluster, rules) or _why_ports(unit)
 
 
-def _why_volumes(unit: Unit, cluster: ClusterObjects, rules: MovingRules) -> str:
+def _why_volumes(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> str:
     safe, local = unit.annotations.get(_SAFE) == "true", unit.annotations.get(_LOCAL)
     spared = [part.strip() for part in local.split(",")] if isinstance(local, str) else []
     for name, kind, claim in unit.spec.volumes:
@@ -145,12 +145,12 @@ def _is_shared(cluster: ClusterObjects, namespace: str, claim: str) -> bool:
     return any(mode.text() in SHARED for mode in modes)
 
 
-def _in_memory(unit: Unit, name: str) -> bool:
-    mine = (v["emptyDir"] for v in unit.spec.view["volumes"].items() if v["name"].value == name)
-    return any(directory.value and directory["medium"].value == "Memory" for directory in mine)
+def _in_memory(unit: Replica, name: str) -> bool:
+    own = (v["emptyDir"] for v in unit.spec.view["volumes"].items() if v["name"].value == name)
+    return any(directory.value and directory["medium"].value == "Memory" for directory in own)
 
 
-def _why_ports(unit: Unit) -> str:
+def _why_ports(unit: Replica) -> str:
     ports = (
         any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits))
         or unit.spec.view["hostNetwork"].flag()
@@ -170,7 +170,7 @@ def _protects(annotations: Mapping[str, object]) -> bool:
     return isinstance(value, str) and (value == "true" or bool(_DURATION.fullmatch(value)))
 
 
-def _hold_unready(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]) -> None:
+def _hold_unready(cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str]) -> None:
     """Hold the running pods of workloads with a pod that is not ready, or waits for a node.
 
     Their ReplicaSet would end that pod instead of the one that a step moves.
@@ -187,7 +187,9 @@ def _hold_unready(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int,
             why.setdefault(k, "pods of workloads with a pod that is not ready")
 
 
-def _hold_without_copy(cluster: ClusterObjects, found: Sequence[Unit], why: dict[int, str]) -> None:
+def _hold_without_copy(
+    cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str]
+) -> None:
     """Hold the pods beside which no copy may be made."""
     admission = Admission(cluster)
     for unit in found:
@@ -200,7 +202,7 @@ def _hold_without_copy(cluster: ClusterObjects, found: Sequence[Unit], why: dict
                 why[k] = text
 
 
-def _hold_by_rules(found: Sequence[Unit], why: dict[int, str]) -> None:
+def _hold_by_rules(found: Sequence[Replica], why: dict[int, str]) -> None:
     """Hold the pods with required rules towards other pods.
 
     Pods that required anti-affinity keeps away from them are held, too.

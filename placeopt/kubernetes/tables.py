@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
@@ -69,15 +69,15 @@ class TableRow:
         DocumentError
             One is not ``key=value`` as Kubernetes allows it.
         """
-        found = {}
+        results = {}
         for part in self.parts("labels"):
             key, _, value = part.partition("=")
             if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
                 raise self.fault(
                     f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
                 )
-            found[key] = value
-        return found
+            results[key] = value
+        return results
 
     def size(self, *, capacity: bool = False) -> PodSize:
         """Return the quantities of the columns ``cpu`` and ``memory``.

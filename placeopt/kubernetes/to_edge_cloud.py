@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
-from placeopt.core.documents import Document
+from placeopt.core.files.documents import Document
+from placeopt.kubernetes.capacity import NodeCapacity, allowed, require_node
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.member_clusters import tell_apart
@@ -28,9 +29,8 @@ from placeopt.kubernetes.parts import (
     node_prices,
     require_few_nodes,
 )
-from placeopt.kubernetes.sites import Site, allowed, require_node
+from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit, grouped
 
 #: A node says its layer by this label, or in the column `layer` of a table of nodes.
 LAYER = "placeopt/layer"
@@ -85,7 +85,7 @@ def layer(node: KubernetesNode) -> str:
     return node.place
 
 
-def _free(site: Site, objects: ClusterObjects) -> tuple[Site, list[Unit]]:
+def _free(site: NodeCapacity, objects: ClusterObjects) -> tuple[NodeCapacity, list[Replica]]:
     """Return the room beside the replicas that stay, and the replicas to place."""
     everywhere = frozenset(site.nodes)
     stay = [(u, u.node) for u in site.units if u.stays and u.node is not None]
@@ -114,7 +114,7 @@ def _delays(
 ) -> dict[str, dict[str, float]]:
     """Return the delays between nodes; those of a member cluster are one place."""
     nodes = list(cluster.site.nodes.values())
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for one, other in combinations(nodes, 2):
         ms = cluster.latencies.between(members.get(one.name, one), members.get(other.name, other))
         if ms is None:
@@ -124,19 +124,19 @@ def _delays(
                 f"{layer(one)} to {layer(other)}",
             )
         else:
-            found.setdefault(one.name, {})[other.name] = ms
-    if len(nodes) > 1 and not found:
+            results.setdefault(one.name, {})[other.name] = ms
+    if len(nodes) > 1 and not results:
         raise nodes[0].meta.view.fault(
             "no latency between any two nodes",
             "give --latency, or a NetworkTopology and nodes with zones and regions",
         )
-    return found
+    return results
 
 
 def _applications(
     cluster: ReadCluster,
     options: ImportOptions,
-    units: list[Unit],
+    units: list[Replica],
     members: dict[str, KubernetesNode],
 ) -> tuple[list[Document], dict[str, OriginItem]]:
     groups = grouped(units, lambda unit: cluster.calls.groups.get(unit.key, unit.namespace))
@@ -150,22 +150,22 @@ def _applications(
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
     for name, listed in groups.items():
-        mine = _unique(listed)
-        services = [{"name": u.name, **cores_and_gib(u.size), "data": options.data} for u in mine]
+        own = _unique(listed)
+        services = [{"name": u.name, **cores_and_gib(u.size), "data": options.data} for u in own]
         application: Document = {"name": name, "source": source, "microservices": services}
-        if talking := flows(mine, calls(cluster, options), "max_delay_ms", "calls"):
+        if talking := flows(own, calls(cluster, options), "max_delay_ms", "calls"):
             application["flows"] = talking
         applications.append(application)
-        items |= {key(u.name, name): item(u) for u in mine}
+        items |= {key(u.name, name): item(u) for u in own}
     return applications, items
 
 
-def _unique(units: list[Unit]) -> list[Unit]:
+def _unique(units: list[Replica]) -> list[Replica]:
     """Return replicas of an AppGroup over several namespaces with names of their own."""
     seen: set[str] = set()
-    found = []
+    results = []
     for unit in units:
         twice = unit.name in seen
-        found.append(replace(unit, name=f"{unit.namespace}.{unit.name}"[:253]) if twice else unit)
-        seen.add(found[-1].name)
-    return found
+        results.append(replace(unit, name=f"{unit.namespace}.{unit.name}"[:253]) if twice else unit)
+        seen.add(results[-1].name)
+    return results

@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.files.documents import Document
+from placeopt.kubernetes.calls import Key
+from placeopt.kubernetes.capacity import allowed
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.edges import Key
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -29,8 +30,7 @@ from placeopt.kubernetes.parts import (
     short_names,
 )
 from placeopt.kubernetes.placement import place
-from placeopt.kubernetes.sites import allowed
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.replicas import Replica
 
 FORBIDDEN_MS = 1e6
 
@@ -70,33 +70,33 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     return ImportedInstance(document, items, node_origins(cluster))
 
 
-def _services(cluster: ReadCluster) -> tuple[ReadCluster, dict[Key, list[Unit]]]:
+def _services(cluster: ReadCluster) -> tuple[ReadCluster, dict[Key, list[Replica]]]:
     """Return the workloads, those that stay and call nobody taken off the room of their nodes."""
     talking = {end for edge in cluster.calls.edges for end in edge}
-    found: dict[Key, list[Unit]] = {}
-    taken: list[tuple[Unit, str]] = []
+    results: dict[Key, list[Replica]] = {}
+    taken: list[tuple[Replica, str]] = []
     for key, units in by_workload(cluster.site.units).items():
         if key in talking or not all(u.stays for u in units):
-            found[key] = units
+            results[key] = units
             continue
         for unit in units:
             assert unit.node is not None
             taken.append((unit, unit.node))
             note("capacity", "pods that stay and are in no call", unit.label)
-    if not found:
+    if not results:
         raise next(iter(cluster.site.nodes.values())).meta.view.fault(
             "no workload that may move or is called", "see what stays, in the report"
         )
-    return replace(cluster, site=cluster.site.less(taken)), found
+    return replace(cluster, site=cluster.site.less(taken)), results
 
 
-def _where(cluster: ReadCluster, workloads: dict[Key, list[Unit]]) -> dict[Key, frozenset[str]]:
+def _where(cluster: ReadCluster, workloads: dict[Key, list[Replica]]) -> dict[Key, frozenset[str]]:
     """Return for each service the nodes on which it may run.
 
     A service that stays may run where it is; another where its rules let it.
     """
     everywhere = frozenset(cluster.site.nodes) - cluster.site.drain
-    found = {}
+    results = {}
     for key, units in workloads.items():
         now = frozenset(u.node for u in units if u.node is not None)
         if any(u.stays for u in units):
@@ -105,24 +105,24 @@ def _where(cluster: ReadCluster, workloads: dict[Key, list[Unit]]) -> dict[Key, 
                 f"services that stay take {FORBIDDEN_MS:,.0f} ms on other nodes",
                 f"{key[0]}/{key[1]}",
             )
-            found[key] = now
+            results[key] = now
             continue
-        mine = allowed(units[:1], cluster.objects, cluster.site.nodes)[0] - cluster.site.drain
-        if mine != everywhere:
+        own = allowed(units[:1], cluster.objects, cluster.site.nodes)[0] - cluster.site.drain
+        if own != everywhere:
             note(
                 "kept",
                 "taints, node selectors and required node affinity: "
                 f"{FORBIDDEN_MS:,.0f} ms elsewhere",
                 f"{key[0]}/{key[1]}",
             )
-        found[key] = mine | now if not mine >= everywhere else everywhere
+        results[key] = own | now if not own >= everywhere else everywhere
     for name in sorted(cluster.site.drain):
         note(
             "not-expressed",
             "nodes to drain: every service takes very long there, but nothing makes it leave",
             name,
         )
-    return found
+    return results
 
 
 def _machine(node: KubernetesNode) -> str:
@@ -134,15 +134,15 @@ def _kinds(cluster: ReadCluster, sets: list[frozenset[str]]) -> dict[str, str]:
     different = dict.fromkeys(sets)
     signatures: dict[tuple[str, tuple[bool, ...]], str] = {}
     count: Counter[str] = Counter()
-    found = {}
+    results = {}
     for node in cluster.site.nodes.values():
         base = _machine(node)
         signature = base, tuple(node.name in s for s in different)
         if signature not in signatures:
             count[base] += 1
             signatures[signature] = base if count[base] == 1 else f"{base}#{count[base]}"
-        found[node.name] = signatures[signature]
-    return found
+        results[node.name] = signatures[signature]
+    return results
 
 
 def _node(
@@ -167,7 +167,7 @@ def _node(
 
 
 def _latencies(cluster: ReadCluster) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
+    results: dict[str, dict[str, float]] = {}
     for one, other in combinations(cluster.site.nodes.values(), 2):
         ms = cluster.latencies.between(one, other)
         if ms is None:
@@ -175,8 +175,8 @@ def _latencies(cluster: ReadCluster) -> dict[str, dict[str, float]]:
                 f"no latency between {one.name} and {other.name}",
                 "give --latency, or a NetworkTopology and nodes with zones and regions",
             )
-        found.setdefault(one.name, {})[other.name] = ms
-    return found
+        results.setdefault(one.name, {})[other.name] = ms
+    return results
 
 
 def _service(
@@ -184,7 +184,7 @@ def _service(
     options: ImportOptions,
     names: dict[Key, str],
     key: Key,
-    units: list[Unit],
+    units: list[Replica],
     kinds: dict[str, str],
     where: frozenset[str],
     calls: list[Key],
@@ -203,21 +203,21 @@ def _service(
                 else FORBIDDEN_MS
             )
     called = [names[c] for c in calls]
-    found: Document = {
+    results: Document = {
         "name": names[key],
         **cores_and_gib(size),
         "execution_ms": times,
         "replicas": [u.node for u in units],
     }
     groups = [[name] for name in called] if options.parallel_calls else [called]
-    return found | ({"calls": groups} if called else {})
+    return results | ({"calls": groups} if called else {})
 
 
 def _time(options: ImportOptions, name: str, workload: str, kind: str) -> float:
-    given = options.execution
+    value = options.execution
     for candidate in ((name, kind), (workload, kind), (name, ""), (workload, "")):
-        if candidate in given:
-            return given[candidate]
+        if candidate in value:
+            return value[candidate]
     note(
         "assumption",
         f"services without a measured time take {options.execution_ms:g} ms on any machine "
@@ -228,17 +228,17 @@ def _time(options: ImportOptions, name: str, workload: str, kind: str) -> float:
 
 
 def _calls(
-    cluster: ReadCluster, options: ImportOptions, workloads: dict[Key, list[Unit]]
+    cluster: ReadCluster, options: ImportOptions, workloads: dict[Key, list[Replica]]
 ) -> dict[Key, list[Key]]:
     """Return whom every service calls, without the calls that close a circle."""
     callees = {
-        key: [c for c in found if c in workloads]
-        for key, found in cluster.calls.callees().items()
+        key: [c for c in result if c in workloads]
+        for key, result in cluster.calls.callees().items()
         if key in workloads
     }
     kept: dict[Key, list[Key]] = {key: [] for key in workloads}
     state: dict[Key, int] = {}
-    called = {c for found in callees.values() for c in found}
+    called = {c for result in callees.values() for c in result}
     for root in sorted(workloads, key=lambda k: k in called):
         stack = [(root, iter(callees.get(root, ())))] if root not in state else []
         state.setdefault(root, 1)
@@ -272,7 +272,7 @@ def _calls(
 def _gateway(
     cluster: ReadCluster,
     options: ImportOptions,
-    workloads: dict[Key, list[Unit]],
+    workloads: dict[Key, list[Replica]],
     names: dict[Key, str],
     calls: dict[Key, list[Key]],
 ) -> Key:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.architectures import keep_to_known
+from placeopt.kubernetes.capacity import is_control_plane
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.commitments import paid_shares
 from placeopt.kubernetes.leases import SPOT, lease_of
@@ -24,7 +25,6 @@ from placeopt.kubernetes.parts import (
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
-from placeopt.kubernetes.sites import is_control_plane
 
 
 def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
@@ -63,24 +63,24 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
 
 def _paid_anyway(cluster: ReadCluster) -> dict[str, float]:
     """Return the whole share of each node that no plan can remove: those of the control plane."""
-    found = {}
+    results = {}
     for name in (node.name for node in cluster.site.nodes.values() if is_control_plane(node)):
-        found[name] = 1.0
+        results[name] = 1.0
         note("assumption", "nodes of the control plane: freeing one saves nothing", name)
-    return found
+    return results
 
 
 def _priced_origins(
     cluster: ReadCluster, options: ImportOptions, prices: dict[str, float], paid: dict[str, float]
 ) -> dict[str, NodeOrigin]:
     """Return what the nodes are in the cluster, and what they cost."""
-    book, asked = cluster.prices or PriceBook(), pools_asked(cluster.site.units)
+    book, wanted = cluster.prices or PriceBook(), pools_asked(cluster.site.units)
     return {
         name: known.model_copy(
             update={
                 "price": prices[name] if has_prices(cluster, options) else None,
                 "paid": paid.get(name, 0.0),
-                "pool_asked": known.labels.get(POOL, "") in asked,
+                "pool_asked": known.labels.get(POOL, "") in wanted,
                 "interruptions": book.interruptions(cluster.site.nodes[name], options.region)
                 if lease_of(known.labels) == SPOT
                 else None,

@@ -18,8 +18,8 @@ from placeopt.kubernetes.parts import (
     short_names,
 )
 from placeopt.kubernetes.prices import PRICES, Offer
+from placeopt.kubernetes.replicas import Replica, default_requests
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import Unit, default_requests
 
 
 def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
@@ -67,7 +67,7 @@ def _daemons(cluster: ReadCluster) -> PodSize:
 
 
 def _request(
-    cluster: ReadCluster, options: ImportOptions, name: str, units: list[Unit], origin: str
+    cluster: ReadCluster, options: ImportOptions, name: str, units: list[Replica], origin: str
 ) -> dict[str, Any]:
     unit, size = units[0], largest(units)
     policy = options.rules.policy.after(default_requests(cluster.objects, unit.namespace))
@@ -107,12 +107,12 @@ def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> l
             path="offers",
             remedy="give --prices: a table with sizes, such as the spot advisor or CSV",
         )
-    known = {n.instance_type: n for n in cluster.objects.nodes.values() if n.instance_type}
-    found = []
+    existing = {n.instance_type: n for n in cluster.objects.nodes.values() if n.instance_type}
+    results = []
     for (location, size), offer in cluster.prices.offers.items():
         cpu, memory = offer.get("cpu_cores"), offer.get("memory_gib")
-        if (cpu is None or memory is None) and size in known:
-            cpu, memory = Decimal(known[size].cpu) / 1000, Decimal(known[size].memory) / 2**30
+        if (cpu is None or memory is None) and size in existing:
+            cpu, memory = Decimal(existing[size].cpu) / 1000, Decimal(existing[size].memory) / 2**30
             note(
                 "assumption",
                 "machine types without a size: what a node of this type can allocate",
@@ -127,7 +127,7 @@ def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> l
             continue
         cpu, memory = cpu - Decimal(daemons.cpu) / 1000, memory - Decimal(daemons.memory) / 2**30
         if cpu > 0 and memory > 0:
-            found.append(
+            results.append(
                 {
                     "location": location,
                     "size": size,
@@ -136,28 +136,28 @@ def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> l
                     **_prices(offer, size),
                 }
             )
-    if not found:
+    if not results:
         remedy = (
             "give their sizes: the spot advisor of AWS, or CSV with "
             "location,size,cpu_cores,memory_gib"
         )
         raise DocumentError("no machine type with a price and a size", path="offers", remedy=remedy)
-    return found
+    return results
 
 
 def _prices(offer: Offer, size: str) -> dict[str, float]:
-    found = {key: float(offer[key]) for key in PRICES.values() if key in offer}
-    if PRICES["spot"] in found:
+    results = {key: float(offer[key]) for key in PRICES.values() if key in offer}
+    if PRICES["spot"] in results:
         if "spot_interruption" in offer:
-            return found | {"spot_interruption": float(offer["spot_interruption"])}
+            return results | {"spot_interruption": float(offer["spot_interruption"])}
         note("left-out", "spot prices without a share of interruptions", size)
-        del found[PRICES["spot"]]
-    return found
+        del results[PRICES["spot"]]
+    return results
 
 
 def _origin(cluster: ReadCluster, options: ImportOptions, places: list[str]) -> str:
-    given = options.origin
-    if given is None:
+    value = options.origin
+    if value is None:
         if len(places) > 1:
             raise UsageError(
                 f"the prices are of {len(places)} places; say where requests come from: "
@@ -165,16 +165,16 @@ def _origin(cluster: ReadCluster, options: ImportOptions, places: list[str]) -> 
             )
         note("assumption", f"requests come from {places[0]}, the only place with prices")
         return places[0]
-    if given not in places and given not in cluster.latencies.table:
+    if value not in places and value not in cluster.latencies.table:
         raise UsageError(
-            f"--origin {given!r}: neither prices nor latencies name it; "
-            + did_you_mean(given, places)
+            f"--origin {value!r}: neither prices nor latencies name it; "
+            + did_you_mean(value, places)
         )
-    return given
+    return value
 
 
 def _latencies(cluster: ReadCluster, origin: str, places: list[str]) -> dict[str, dict[str, float]]:
-    found = {}
+    results = {}
     for place in places:
         ms = cluster.latencies.between_places(origin, place)
         if ms is None and place == origin:
@@ -187,5 +187,5 @@ def _latencies(cluster: ReadCluster, origin: str, places: list[str]) -> dict[str
         if ms is None:
             note("left-out", f"places that {origin} does not reach: no latency is given", place)
         else:
-            found[place] = ms
-    return {origin: found}
+            results[place] = ms
+    return {origin: results}

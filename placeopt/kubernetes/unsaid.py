@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.units import Unit
+from placeopt.kubernetes.replicas import Replica
 
 
-def name_preferences(unit: Unit) -> None:
+def name_preferences(unit: Replica) -> None:
     """Name what a pod says that no model knows: preferences, priorities, schedulers, claims."""
     view = unit.spec.view
     if not unit.bound and unit.node is None and view["resourceClaims"]:
@@ -25,7 +25,7 @@ def name_preferences(unit: Unit) -> None:
         note("not-expressed", "preferred node affinity", unit.label)
 
 
-def name_dropped_rules(found: Sequence[Unit], problem: str) -> None:
+def name_dropped_rules(found: Sequence[Replica], problem: str) -> None:
     """Name the replicas with rules and resources that a problem cannot say, and does not pin."""
     placed_anew = problem in ("temporal", "edge-cloud")
     for unit in found:

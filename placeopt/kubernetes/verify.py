@@ -14,12 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import budgets_by_pod
+from placeopt.kubernetes.calls import WorkloadGraph
+from placeopt.kubernetes.capacity import reasons_against, site
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.disruptions import Interruption, broken_budgets
-from placeopt.kubernetes.edges import WorkloadGraph
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
@@ -27,12 +28,11 @@ from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, P
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
+from placeopt.kubernetes.replicas import MovingRules, Replica, unit_of, unit_of_template, units
 from placeopt.kubernetes.rolling_document import rules_document
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.rules import pod_rules
-from placeopt.kubernetes.sites import reasons_against, site
 from placeopt.kubernetes.sizes import NOTHING_ASKED, as_scheduled, resized
-from placeopt.kubernetes.units import MovingRules, Unit, unit_of, unit_of_template, units
 from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limits_of
 from placeopt.rolling_update.document import UpdateRule
 from placeopt.rolling_update.instance import RollingUpdate
@@ -107,14 +107,14 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
     """
     cluster = replace(cluster, nodes={n.name: _bought(n) for n in steps.buy} | cluster.nodes)
     made = [record for record in steps.steps if record.workload is not None]
-    course, found = _Course(cluster, made), list[Refusal]()
+    course, result = _Course(cluster, made), list[Refusal]()
     for record in made:
         if reasons := course.make(record):
             who = f"{_space(record)}/{record.new_pod}"
-            found.append(Refusal(record.number, who, str(record.to), tuple(reasons)))
+            result.append(Refusal(record.number, who, str(record.to), tuple(reasons)))
         if record.deletes_node:
             course.referee.gone.add(str(record.source))
-    return found
+    return result
 
 
 def _space(record: StepRecord) -> str:
@@ -279,13 +279,13 @@ class _Course:
             if amount and self.used[node.name][key] + amount > room.get(key, 0):
                 yield "Too many pods" if key == "pods" else f"Insufficient {key}"
 
-    def _too_many_volumes(self, unit: Unit, node: KubernetesNode) -> Iterator[str]:
+    def _too_many_volumes(self, unit: Replica, node: KubernetesNode) -> Iterator[str]:
         limits = limits_of(self.objects, [node])[node.name]
-        mine = attached_by(self.objects, unit.namespace, unit.name, unit.spec) if limits else ()
+        own = attached_by(self.objects, unit.namespace, unit.name, unit.spec) if limits else ()
         here = {one for one, count in self.attached[node.name].items() if count > 0}
         here |= {one for name, one in attachments(self.objects) if name == node.name and limits}
-        for driver in sorted({one.driver for one in set(mine) - here} & limits.keys()):
-            count = sum(one.driver == driver for one in here.union(mine))
+        for driver in sorted({one.driver for one in set(own) - here} & limits.keys()):
+            count = sum(one.driver == driver for one in here.union(own))
             if count > limits[driver]:
                 yield f"Too many volumes: at most {limits[driver]} of {driver} on {node.name}"
 
@@ -294,12 +294,12 @@ def _fresh(
     cluster: ClusterObjects,
     made: Sequence[StepRecord],
     pods: dict[tuple[str, str | None], int],
-) -> Iterator[Unit]:
+) -> Iterator[Replica]:
     """Yield the replicas that steps start and that are not among those that run or wait.
 
     One that waits and is left out, or one of the template of its workload, or like its siblings.
     """
-    known = {(pod.meta.namespace, pod.meta.name): pod for pod in cluster.pods}
+    existing = {(pod.meta.namespace, pod.meta.name): pod for pod in cluster.pods}
     made_up = set(pods) | {(_space(r), r.new_pod) for r in made}
     seen = set[tuple[str, str, str | None]]()
     for record in made:
@@ -308,13 +308,13 @@ def _fresh(
             seen.add(who)
             continue
         seen.add(who)
-        if pod in known and known[pod].phase not in ENDED:
-            yield replace(unit_of(cluster, known[pod], _RULES), workload=who[1], node=None)
+        if pod in existing and existing[pod].phase not in ENDED:
+            yield replace(unit_of(cluster, existing[pod], _RULES), workload=who[1], node=None)
         else:
             yield _like_workload(cluster, record)
 
 
-def _like_workload(cluster: ClusterObjects, record: StepRecord) -> Unit:
+def _like_workload(cluster: ClusterObjects, record: StepRecord) -> Replica:
     """Return a replica of the template of a workload, or like one of its pods."""
     space, name, replica = _replica(record)
     for (namespace, kind, workload), known in cluster.workloads.items():

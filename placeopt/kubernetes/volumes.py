@@ -55,16 +55,16 @@ class Attached(NamedTuple):
 
 def claims_of(cluster: ClusterObjects, namespace: str, pod: str, spec: PodSpec) -> list[Claim]:
     """Return the claims of a pod; one that is made with the pod has the spec of its template."""
-    found = []
+    results = []
     for name, kind, claim in spec.volumes:
         if kind == "persistentVolumeClaim":
-            found.append(Claim(claim, cluster.claims.get((namespace, claim))))
+            results.append(Claim(claim, cluster.claims.get((namespace, claim))))
         elif kind == "ephemeral":
             made = f"{pod}-{name}"
             view = next(v for v in spec.view["volumes"].items() if v["name"].value == name)
             own = view["ephemeral"]["volumeClaimTemplate"]["spec"]
-            found.append(Claim(made, cluster.claims.get((namespace, made), own)))
-    return found
+            results.append(Claim(made, cluster.claims.get((namespace, made), own)))
+    return results
 
 
 # -- from where a volume is reached ----------------------------------------------------------------
@@ -163,13 +163,15 @@ def _suits(volume: View, claim: View, node: KubernetesNode) -> bool:
     if spec["claimRef"] or spec["storageClassName"].text() != claim["storageClassName"].text():
         return False
     modes = {mode.text() for mode in spec["accessModes"].items()}
-    asked = {mode.text() for mode in claim["accessModes"].items()}
+    wanted = {mode.text() for mode in claim["accessModes"].items()}
     size = quantity(spec["capacity"]["storage"], whole_bytes, capacity=True) or 0
     need = quantity(claim["resources"]["requests"]["storage"], whole_bytes) or 0
     labels = volume["metadata"]["labels"].labels()
     chosen = claim["selector"].value is None or selects(claim["selector"], labels)
     kinds = {view["volumeMode"].text("Filesystem") for view in (spec, claim)}
-    return asked <= modes and size >= need and chosen and len(kinds) == 1 and _is_near(volume, node)
+    return (
+        wanted <= modes and size >= need and chosen and len(kinds) == 1 and _is_near(volume, node)
+    )
 
 
 # -- how many a node attaches ----------------------------------------------------------------------
@@ -181,16 +183,16 @@ def attached_by(
     """Return the volumes that a node attaches for a pod, of the drivers that have a limit."""
     if not cluster.volume_limits:
         return frozenset()
-    known = {driver for limits in cluster.volume_limits.values() for driver in limits}
-    found = {
+    existing = {driver for limits in cluster.volume_limits.values() for driver in limits}
+    results = {
         attached
         for claim in claims_of(cluster, namespace, pod, spec)
         if claim.spec is not None
         for attached in _attached(cluster, namespace, claim.name, claim.spec)
     }
     for view in spec.view["volumes"].items():
-        found.update(_in_tree(view))
-    return frozenset(one for one in found if one.driver in known)
+        results.update(_in_tree(view))
+    return frozenset(one for one in results if one.driver in existing)
 
 
 def _attached(
@@ -235,9 +237,9 @@ def limits_of(
     Nodes that are not there yet attach as many as those of their machine type, else as the node
     with the lowest limit.
     """
-    found = {node.name: cluster.volume_limits.get(node.name, {}) for node in nodes}
+    results = {node.name: cluster.volume_limits.get(node.name, {}) for node in nodes}
     if not cluster.volume_limits:
-        return found
+        return results
     types = {name: node.instance_type for name, node in cluster.nodes.items()}
     lowest: dict[tuple[str | None, str], int] = {}
     for name, limits in cluster.volume_limits.items():
@@ -247,8 +249,8 @@ def limits_of(
     drivers = {driver for _, driver in lowest}
     for node in nodes:
         if node.name in cluster.candidates and node.name not in cluster.volume_limits:
-            found[node.name] = {
+            results[node.name] = {
                 driver: lowest.get((node.instance_type, driver), lowest[None, driver])
                 for driver in drivers
             }
-    return found
+    return results

@@ -69,16 +69,16 @@ def documents(text: str, file: str) -> list[Any]:
     DocumentError
         Names the file and the line.
     """
-    found: list[Any] = []
+    results: list[Any] = []
     builder = _Builder(file)
     for event in events(text, file):
         if isinstance(event, yaml.DocumentEndEvent):
             if builder.result is not None:
-                found.append(builder.result)
+                results.append(builder.result)
             builder = _Builder(file, builder.values, builder.aliased)
         else:
             builder.take(event)
-    return found
+    return results
 
 
 def events(text: str, file: str) -> Iterator[Any]:

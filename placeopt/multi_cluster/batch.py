@@ -10,7 +10,7 @@ from placeopt.core.errors import require_known
 from placeopt.multi_cluster.observations import FEATURES, write_observations
 from placeopt.multi_cluster.paper_observation import PAPER_FEATURES, paper_rows
 from placeopt.multi_cluster.simulator.state import EXTRA
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = (5, 6, 7, 8)
@@ -18,12 +18,12 @@ SCORE = (5, 6, 7, 8)
 OBSERVATIONS = ("actions", "paper")
 
 
-class MultiClusterBatch(Stream):
+class MultiClusterBatch(EpisodeBatch):
     """N environments of C clusters with observations; a `placeopt.core.interfaces.Batch`.
 
-    Actions, parameters and attributes are those of `Stream`. The columns of an observation are
-    listed in `placeopt.multi_cluster.observations`; with `acceptance` one more follows, the share
-    of the replicas that the action would place, less column 8.
+    Actions, parameters and attributes are those of `EpisodeBatch`. The columns of an observation
+    are listed in `placeopt.multi_cluster.observations`; with `acceptance` one more follows, the
+    share of the replicas that the action would place, less column 8.
 
     Parameters
     ----------

@@ -18,8 +18,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Run, merge
-from placeopt.core.gap import graded
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import graded
+from placeopt.core.fronts.values import Run
 from placeopt.core.weights import simplex
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
@@ -111,14 +112,14 @@ class _Requests:
     def _running(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the replicas and the requests that run after each request at most, (T,) each."""
         arrays, ends = self.arrays, list[tuple[float, int]]()
-        found, replicas = np.empty((2, len(arrays.replicas)), dtype=np.int64), 0
-        for t, asked in enumerate(arrays.replicas.tolist()):
+        result, replicas = np.empty((2, len(arrays.replicas)), dtype=np.int64), 0
+        for t, wanted in enumerate(arrays.replicas.tolist()):
             while ends and ends[0][0] <= arrays.arrival[t]:
                 replicas -= heappop(ends)[1]
-            heappush(ends, (arrays.departure[t], asked))
-            replicas += asked
-            found[:, t] = replicas, len(ends)
-        return found[0], found[1]
+            heappush(ends, (arrays.departure[t], wanted))
+            replicas += wanted
+            result[:, t] = replicas, len(ends)
+        return result[0], result[1]
 
     def costs(self, weights: np.ndarray) -> np.ndarray:
         """Return the weighted latency and cost of a request on a cluster, shape (T, C)."""
@@ -135,10 +136,10 @@ class _Requests:
 
         So many replicas run as are asked for, up to all; n of them on C clusters are nearly equal.
         """
-        clusters, asked = len(self.arrays.price), self.arrays.replicas
-        least = np.ones(len(asked))
-        for more in range(min(clusters, int((self.most_running - asked).max()) + 1)):
-            n = asked + more
+        clusters, wanted = len(self.arrays.price), self.arrays.replicas
+        least = np.ones(len(wanted))
+        for more in range(min(clusters, int((self.most_running - wanted).max()) + 1)):
+            n = wanted + more
             gini = n % clusters * (clusters - n % clusters) / (n * clusters)
             least = np.where(n <= self.most_running, np.minimum(least, gini), least)
         return least
@@ -161,12 +162,12 @@ class _Cuts:
         """Return the bound set that the cuts prove, shape (k, 4)."""
         total, means = len(table.room), self.values / self.accepted
         ends = np.unique(np.linspace(0, len(self.accepted), _BLOCKS + 1).astype(int))
-        found = []
+        results = []
         for first, last in pairwise(ends):
             corners = self._corners(means[:, first:last].min(axis=1), table)
             rejected = 1 - self.accepted[last - 1] / total
-            found.append(np.column_stack((corners, np.full(len(corners), rejected))))
-        return np.concatenate(found) if found else np.empty((0, 4))
+            results.append(np.column_stack((corners, np.full(len(corners), rejected))))
+        return np.concatenate(results) if results else np.empty((0, 4))
 
     def _corners(self, least: np.ndarray, table: _Requests) -> np.ndarray:
         """Return corners of cells of latency and inequality, with the least cost there; (k, 3)."""

@@ -128,10 +128,10 @@ def try_change(instance, state, change, t):
     load, new, own = change.load, change.outcome, change.growth
     if not _fits(capacity, used, demand, t, split):
         return False
-    count, latency, cost, asked = 0, 0.0, 0.0, replicas[t]
+    count, latency, cost, wanted = 0, 0.0, 0.0, replicas[t]
     for c in range(len(split)):
         more[c] = split[c] - placed[t, c]
-        own[c] = grown(1.0, increase[t], split[c], asked)
+        own[c] = grown(1.0, increase[t], split[c], wanted)
         ratio[c] = own[c] / growth[t, c]
         load[c] = loads[t, c] + split[c]
         if split[c] > 0:
@@ -144,7 +144,7 @@ def try_change(instance, state, change, t):
             sums[k] -= outcome[t, k]
         sums[3] -= 1.0
     if count > 0:
-        new[t, 0], new[t, 1], new[t, 2] = latency / asked, cost / asked, _gini(load)
+        new[t, 0], new[t, 1], new[t, 2] = latency / wanted, cost / wanted, _gini(load)
         for k in range(3):
             sums[k] += new[t, k]
         sums[3] += 1.0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.multi_cluster.usage import UsageOverTime, usage_over_time
 from placeopt.plot.scene import Panel, Scene
 from placeopt.plot.style import KNEE, PALETTE
@@ -75,10 +75,10 @@ def _peaks(times: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _draw_refused(problem: MultiCluster, usage: UsageOverTime, panel: Panel) -> None:
     """Draw a tick where requests are refused; those of one pixel are one tick."""
-    found: dict[int, list[int]] = {}
+    results: dict[int, list[int]] = {}
     for k in usage.refused:
-        found.setdefault(round(panel.at(problem.requests[k].arrival, 0)[0]), []).append(k)
-    for x, refused in found.items():
+        results.setdefault(round(panel.at(problem.requests[k].arrival, 0)[0]), []).append(k)
+    for x, refused in results.items():
         names = [
             f"{problem.requests[k].deployment} x {problem.requests[k].replicas}"
             for k in refused[:8]

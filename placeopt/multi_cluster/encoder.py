@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import checked_count
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.simulator.state import EXTRA, FFD
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 #: Vectors that play the trace together.
 _CHUNK = 256
@@ -33,13 +33,13 @@ class MultiClusterEncoder(Encoder):
         self._refusal = len(problem.clusters) + EXTRA - 1
         self.lower = np.zeros(self.num_genes, dtype=np.int64)
         self.upper = np.full(self.num_genes, self._refusal)
-        self._start = Stream.of(problem)
+        self._start = EpisodeBatch.of(problem)
 
-    def _begun(self, count: int = 1) -> Stream:
+    def _begun(self, count: int = 1) -> EpisodeBatch:
         """Return `count` episodes before the first request."""
         return self._start.silent(np.zeros(count, dtype=np.int64))
 
-    def _play(self, X: np.ndarray) -> Stream:
+    def _play(self, X: np.ndarray) -> EpisodeBatch:
         """Return the episodes of vectors (n, num_genes) at their ends."""
         batch = self._begun(len(X))
         batch.play(X)

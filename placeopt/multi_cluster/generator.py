@@ -7,8 +7,8 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
+from placeopt.core.files.documents import Document
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
 from placeopt.multi_cluster.options import (

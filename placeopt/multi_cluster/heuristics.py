@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.interfaces import Encoder
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights as read_row
@@ -19,7 +19,7 @@ from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.options import Accept
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 #: `greedy` refuses requests that would earn less than one of these rewards; -inf for none.
 MIN_REWARDS = (-np.inf, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -41,7 +41,7 @@ def _front(
     **parameters: Any,
 ) -> Front:
     """Return the front of the `count` plans of a policy."""
-    batch = Stream.of(task.problem, count, accept=accept)
+    batch = EpisodeBatch.of(task.problem, count, accept=accept)
     policies.play(batch, policy, np.random.default_rng(task.seed), task.budget)
     task.budget.spend(count)
     return task.front(
@@ -141,7 +141,7 @@ def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = No
     """
     assert isinstance(encoder.problem, MultiCluster)
     weights, min_reward = _grid()
-    batch = Stream.of(encoder.problem, len(weights))
+    batch = EpisodeBatch.of(encoder.problem, len(weights))
     policies.play(batch, partial(policies.myopic, weights=weights, min_reward=min_reward), rng)
     actions = batch.state.action
     return np.unique(np.where(actions < 0, batch.num_actions - 1, actions), axis=0)

@@ -17,8 +17,9 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Plan
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Plan
 from placeopt.core.task import Candidate, Task
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.arrays import MultiClusterArrays
@@ -26,7 +27,7 @@ from placeopt.multi_cluster.heuristics import WeightsText, read_weights
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.state import MAX_MS
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 #: Histories kept by default: over all requests together, and at least for each request.
 TOTAL_STATES, MIN_STATES = 100_000, 500
@@ -103,7 +104,7 @@ def optimum(
     A quick search comes first: the better the plan that is known, the more histories cannot beat
     it. When the budget is out of time, one history is followed to the end.
     """
-    stream = Stream.of(problem)
+    stream = EpisodeBatch.of(problem)
     if states > QUICK_STATES:
         known = optimum(problem, weights, QUICK_STATES, budget)
         if known.proven:
@@ -152,7 +153,7 @@ def _best(
 
 
 def _bounds_ahead(
-    problem: MultiCluster, stream: Stream, weights: np.ndarray, rest: np.ndarray, t: int
+    problem: MultiCluster, stream: EpisodeBatch, weights: np.ndarray, rest: np.ndarray, t: int
 ) -> np.ndarray:
     """Return what no history can earn more than from request t on, shape (N,).
 
@@ -174,18 +175,18 @@ def _bounds_ahead(
         factor = np.prod(1 + placed * share[alive][:, None], axis=1)
         reward = _earned(arrays, weights, arrays.base * factor, share[k])
         order = np.argsort(-reward, axis=1)
-        asked = arrays.replicas[k]
-        filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), asked)
+        wanted = arrays.replicas[k]
+        filled = np.minimum(np.take_along_axis(room, order, axis=1).cumsum(axis=1), wanted)
         counts = np.diff(filled, axis=1, prepend=0)
-        mean = (np.take_along_axis(reward, order, axis=1) * counts).sum(axis=1) / asked
-        whole = filled[:, -1] == asked
+        mean = (np.take_along_axis(reward, order, axis=1) * counts).sum(axis=1) / wanted
+        whole = filled[:, -1] == wanted
         total += np.where(whole, np.maximum(mean + weights[2], 0.0), 0.0)
     return total
 
 
 def _best_of_equals(
     problem: MultiCluster,
-    stream: Stream,
+    stream: EpisodeBatch,
     envs: np.ndarray,
     actions: np.ndarray,
     earned: np.ndarray,
@@ -235,21 +236,21 @@ def hindsight(
     """
     states = states or max(MIN_STATES, TOTAL_STATES // len(task.problem.requests))
     named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
-    found: dict[str, Hindsight] = {}
+    results: dict[str, Hindsight] = {}
     for name, row in named.items():
-        if found and task.budget.out_of_time:
+        if results and task.budget.out_of_time:
             break
-        found[name] = optimum(task.problem, np.array(row), states, task.budget)
-        note = f"{name}: {found[name].reward:.4g} of at most {found[name].bound:.4g}"
-        task.budget.report(note, Interim.of_plans([h.plan for h in found.values()]))
+        results[name] = optimum(task.problem, np.array(row), states, task.budget)
+        note = f"{name}: {results[name].reward:.4g} of at most {results[name].bound:.4g}"
+        task.budget.report(note, RunSnapshot.of_plans([h.plan for h in results.values()]))
     facts = {
         name: {"reward": h.reward, "bound": h.bound, "proven": h.proven}
-        for name, h in found.items()
+        for name, h in results.items()
     }
     return task.front(
-        (Candidate(h.plan) for h in found.values()),
+        (Candidate(h.plan) for h in results.values()),
         method="hindsight",
-        completed=len(found) == len(named),
+        completed=len(results) == len(named),
         parameters={"states": states, **facts},
         libraries=("numpy", "numba"),
     )

@@ -17,9 +17,9 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import validate
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -115,17 +115,17 @@ class MultiCluster(Problem):
         arrays = self.arrays
         free = (arrays.capacity - arrays.used)[None]
         room = (free // arrays.demand[:, None]).min(axis=2).sum(axis=1)
-        found = [
+        results = [
             f"requests[{k}] asks for {self.requests[k].replicas} replicas; "
             f"the empty clusters hold {room[k]}: it can only be refused"
             for k in np.flatnonzero(room < arrays.replicas).tolist()
         ]
         places = set(self.latency_ms).union(*self.latency_ms.values())
-        found += [
+        results += [
             f"latency_ms mentions {name!r}, which is no cluster"
             for name in sorted(places - self.numbers.keys())
         ]
-        return tuple(found)
+        return tuple(results)
 
     def evaluate(self, plan: Plan) -> Evaluation:
         """Judge a plan by a replay of the trace.
@@ -158,14 +158,14 @@ class MultiCluster(Problem):
     def decisions(self, plan: Plan) -> list[dict[int, int]]:
         """Return a plan's decisions, replicas by the number of the cluster; inverts `plan`."""
         document = dict(plan) if isinstance(plan, Mapping) else plan
-        given = validate(MultiClusterPlan, document).decisions
-        if len(given) != len(self.requests):
+        value = validate(MultiClusterPlan, document).decisions
+        if len(value) != len(self.requests):
             raise DocumentError(
-                f"there are {len(given)} decisions and {len(self.requests)} requests",
+                f"there are {len(value)} decisions and {len(self.requests)} requests",
                 path="decisions",
                 remedy="give one decision per request, {} to refuse it",
             )
-        for k, decision in enumerate(given):
+        for k, decision in enumerate(value):
             for name in decision:
                 if name not in self.numbers:
                     raise DocumentError(
@@ -173,7 +173,7 @@ class MultiCluster(Problem):
                         path=f"decisions[{k}]",
                         remedy=did_you_mean(name, list(self.numbers)[:50]),
                     )
-        return [{self.numbers[name]: n for name, n in decision.items()} for decision in given]
+        return [{self.numbers[name]: n for name, n in decision.items()} for decision in value]
 
     def plan(self, placed: Sequence[Mapping[int, int]]) -> Plan:
         """Return the plan of decisions given as replicas by the number of the cluster."""

@@ -85,11 +85,11 @@ def _add_cluster(row, cluster, weight, replicas, demand, clusters):
 def _describe_request(traces, state, outcomes, i, max_replicas, row):
     """Write the columns from `SHARED` on into `row` (31,)."""
     t = state.now[i]
-    asked, capacity, used = traces.replicas[i, t], traces.capacity[i], state.used[i]
+    wanted, capacity, used = traces.replicas[i, t], traces.capacity[i], state.used[i]
     arrival, time_unit = traces.arrival[i, t], traces.unit[2]
-    row[19] = asked / max_replicas
-    row[20] = asked * traces.demand[i, t, 0] * traces.unit[0] / 4.0
-    row[21] = asked * traces.demand[i, t, 1] * traces.unit[1] / 8.0
+    row[19] = wanted / max_replicas
+    row[20] = wanted * traces.demand[i, t, 0] * traces.unit[0] / 4.0
+    row[21] = wanted * traces.demand[i, t, 1] * traces.unit[1] / 8.0
     row[22] = traces.threshold[i, t] / MAX_MS
     duration = (traces.departure[i, t] - arrival) * time_unit
     row[23] = duration / (1.0 + duration)
@@ -146,10 +146,10 @@ def write_observations(traces, state, outcomes, which, max_replicas, observation
             traces.capacity[i], state.used[i], state.latency[i], state.load[i], traces.unit, table
         )
         accepts, parts, refusal = outcomes.accepts[i], outcomes.parts[i], outcomes.refusal[i]
-        split, asked, demand = outcomes.split[i], traces.replicas[i, t], traces.demand[i, t]
+        split, wanted, demand = outcomes.split[i], traces.replicas[i, t], traces.demand[i, t]
         for a in range(clusters + REFUSAL + 1):
             if outcomes.masks[i, a]:
-                _describe_action(a, accepts, parts, refusal, split, asked, demand, table, row)
+                _describe_action(a, accepts, parts, refusal, split, wanted, demand, table, row)
                 for k in range(FEATURES):
                     seen[a, k] = _clip(row[k])
             else:

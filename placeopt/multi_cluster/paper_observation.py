@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.multi_cluster.simulator.state import MAX_MS, EnvironmentState, Traces
+from placeopt.multi_cluster.simulator.state import MAX_MS, EnvironmentState, EpisodeData
 
 #: Columns of a row; cores and GiB of the largest cluster, which scale them.
 PAPER_FEATURES, LARGEST = 10, (8.0, 32.0)
 
 
 def paper_rows(
-    traces: Traces, state: EnvironmentState, actions: int, max_replicas: int, rate: float
+    traces: EpisodeData, state: EnvironmentState, actions: int, max_replicas: int, rate: float
 ) -> np.ndarray:
     """Return the observation of the paper's Table 3, float32 of shape (N, `actions`, 10).
 

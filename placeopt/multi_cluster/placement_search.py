@@ -19,7 +19,8 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front, Objective, Plan, names_of
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.interfaces import Encoder
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -38,7 +39,7 @@ TRIED = 10
 HEAT = 0.1
 #: Share of improved plans that are new to the archive below which children are made as well.
 FEW_NEW = 0.5
-#: Of `fullest`: vectors, generations at most, and about its share of the budget.
+#: Of `maximise_acceptance`: vectors, generations at most, and about its share of the budget.
 FULLEST, GENERATIONS, SHARE = 64, 40, 0.05
 #: Seconds of a generation for each request. No clock is asked, so that equal runs stay equal.
 SECONDS_EACH = 4e-5
@@ -124,8 +125,8 @@ class PlacementEncoder(Encoder):
         every, origin = np.zeros((len(X), 4)), np.zeros(4)
         every[:, self._columns], origin[list(self._columns)] = weights, ideal
         scratch = self.problem.arrays, self._state, self._change
-        asked = every, origin, self._worst, steps, random, heat
-        changes.anneal_all(*scratch, vectors, *asked)
+        wanted = every, origin, self._worst, steps, random, heat
+        changes.anneal_all(*scratch, vectors, *wanted)
         return vectors.reshape(len(X), -1)
 
     def vary(
@@ -161,7 +162,7 @@ def chosen(problem: MultiCluster) -> str:
     return "moead" if problem.semantics == "published" else "placement-search"
 
 
-def fullest(
+def maximise_acceptance(
     problem: MultiCluster, X: np.ndarray, rng: np.random.Generator, budget: Budget
 ) -> np.ndarray:
     """Return vectors of actions that refuse few requests, by evolution from those in X.
@@ -239,7 +240,7 @@ def _first(search: VectorSearch, encoder: PlacementEncoder, task: Task[MultiClus
     greedy = seeds(encoder.actions, search.rng)
     blocks = [search.first(0), encoder.of_actions(greedy)]
     if "rejected" in names_of(task.objectives):
-        full = fullest(task.problem, greedy, search.rng, task.budget)
+        full = maximise_acceptance(task.problem, greedy, search.rng, task.budget)
         blocks.insert(1, encoder.of_actions(full))
     return np.concatenate(blocks)
 

@@ -12,13 +12,13 @@ from functools import partial
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
-Policy = Callable[[Stream, np.random.Generator], np.ndarray]
+Policy = Callable[[EpisodeBatch, np.random.Generator], np.ndarray]
 
 
 def _best_cluster(
-    batch: Stream, score: np.ndarray, feasible: np.ndarray | bool = True
+    batch: EpisodeBatch, score: np.ndarray, feasible: np.ndarray | bool = True
 ) -> np.ndarray:
     """Return the feasible cluster of the highest score (N, C), of equals the first; else refuse."""
     feasible = batch.outcomes.accepts[:, : batch.clusters] & feasible
@@ -26,34 +26,34 @@ def _best_cluster(
     return np.where(feasible.any(axis=1), best, batch.num_actions - 1)
 
 
-def _cpu_share(batch: Stream) -> np.ndarray:
+def _cpu_share(batch: EpisodeBatch) -> np.ndarray:
     return batch.state.used[:, :, 0] / batch.traces.capacity[:, :, 0]
 
 
-def _at_hand(batch: Stream, values: np.ndarray) -> np.ndarray:
+def _at_hand(batch: EpisodeBatch, values: np.ndarray) -> np.ndarray:
     """Return what `values` (N, T, ...) say of the request at hand, shape (N, 1, ...)."""
     now = np.minimum(batch.state.now, batch.steps - 1)
     return values[np.arange(batch.num_envs), now][:, None]
 
 
-def cpu_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def cpu_greedy(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     """All replicas on the feasible cluster with the least share of cpu in use."""
     return _best_cluster(batch, -_cpu_share(batch))
 
 
-def binpack(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def binpack(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     """All replicas on the feasible cluster with the greatest share of cpu in use."""
     return _best_cluster(batch, _cpu_share(batch))
 
 
-def latency_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def latency_greedy(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     """All replicas on a random feasible cluster within the request's latency threshold."""
     latency = batch.state.latency
     within = latency <= _at_hand(batch, batch.traces.threshold)
     return _best_cluster(batch, rng.random(latency.shape), within)
 
 
-def karmada_greedy(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def karmada_greedy(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     """All replicas on the feasible cluster where most fit: the mean of what cpu and memory hold."""
     free = batch.traces.capacity - batch.state.used
     return _best_cluster(batch, (free / _at_hand(batch, batch.traces.demand)).mean(axis=2))
@@ -68,16 +68,16 @@ BASELINES: dict[str, Policy] = {
 }
 
 
-def karmada_divided(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def karmada_divided(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     """Divide the replicas by what clusters can still take: Karmada's dynamic weights.
 
-    The division is no action of the episodes: it takes the place of FFD; see `Stream.divide`.
+    The division is no action of the episodes: it takes the place of FFD; see `EpisodeBatch.divide`.
     """
     return batch.divide()
 
 
 def myopic(
-    batch: Stream,
+    batch: EpisodeBatch,
     rng: np.random.Generator,
     weights: np.ndarray,
     min_reward: np.ndarray | float = -np.inf,
@@ -97,7 +97,7 @@ def myopic(
 
 
 def rollout(
-    batch: Stream,
+    batch: EpisodeBatch,
     rng: np.random.Generator,
     weights: np.ndarray,
     horizon: int = 40,
@@ -132,7 +132,7 @@ def of(name: str, weights: Sequence[float] | np.ndarray) -> Policy:
 
 
 def play(
-    batch: Stream, policy: Policy, rng: np.random.Generator, budget: Budget | None = None
+    batch: EpisodeBatch, policy: Policy, rng: np.random.Generator, budget: Budget | None = None
 ) -> np.ndarray:
     """Play the running episodes to their ends, or until the budget is out of time.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import NamedTuple
 
-from placeopt.core.front import Evaluation, Violation
+from placeopt.core.fronts.values import Evaluation, Violation
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 
 #: Latencies stay within these, ms.
@@ -121,13 +121,13 @@ class MultiClusterReferee:
 
     def _check(self, state: _Replay, t: int, placed: Mapping[int, int], spread: bool) -> None:
         """Note the violations of a decision: not all replicas, too many, capacity exceeded."""
-        total, asked = sum(placed.values()), self._asked[t]
-        if total > asked or (total < asked and not spread):
+        total, wanted = sum(placed.values()), self._asked[t]
+        if total > wanted or (total < wanted and not spread):
             text = (
-                f"decisions[{t}] places {total} of {asked} replicas; "
+                f"decisions[{t}] places {total} of {wanted} replicas; "
                 "a request is placed whole or refused"
             )
-            state.violations.append(Violation("replicas", abs(total - asked) / asked, text))
+            state.violations.append(Violation("replicas", abs(total - wanted) / wanted, text))
         for c, n in placed.items():
             for r, resource in enumerate(RESOURCES):
                 need, capacity = state.used[c][r] + n * self._demand[t][r], self._capacity[c][r]

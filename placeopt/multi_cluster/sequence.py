@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.observations import FEATURES
 from placeopt.multi_cluster.simulator.state import ACCEPTED, EXTRA, LATENCY
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 
 class MultiClusterSequence(DecisionSequence):
@@ -52,10 +52,10 @@ class MultiClusterSequence(DecisionSequence):
         """Return which actions are legal, bool (num_actions,); to refuse always is."""
         return state.masks[0] & (self.remaining(state) > 0)
 
-    def _values(self, stream: Stream, refused: int = 0) -> np.ndarray:
+    def _values(self, stream: EpisodeBatch, refused: int = 0) -> np.ndarray:
         return stream.values(self.problem.referee.worst, refused)
 
-    def _costs(self, stream: Stream) -> np.ndarray:
+    def _costs(self, stream: EpisodeBatch) -> np.ndarray:
         """Return the cost vector of every action, shape (N, A, objectives).
 
         It is inf where the action is illegal, and after the end.
@@ -67,9 +67,9 @@ class MultiClusterSequence(DecisionSequence):
         change = np.zeros((*outcomes.accepts.shape, 4))
         change[:, :, :3] = means - before[:, None, :3]
         refused = (self._values(stream, 1) - before)[:, None, :]
-        found = np.where(outcomes.accepts[:, :, None], change, refused)
-        found[~stream.masks | stream.ended[:, None]] = np.inf
-        return found[:, :, self._columns]
+        result = np.where(outcomes.accepts[:, :, None], change, refused)
+        result[~stream.masks | stream.ended[:, None]] = np.inf
+        return result[:, :, self._columns]
 
     def step(self, state: MultiClusterBatch, action: int) -> np.ndarray:
         """Decide on the request at hand; return the cost vector."""
@@ -92,7 +92,9 @@ class MultiClusterSequence(DecisionSequence):
 
     # -- many decisions at once --------------------------------------------------------------------
 
-    def _greedy_actions(self, stream: Stream, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _greedy_actions(
+        self, stream: EpisodeBatch, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions of least weighted cost, of equals the first, and their costs; (N,)."""
         costs = self._costs(stream)
         finite = np.isfinite(costs)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.multi_cluster.usage import usage_over_time
 from placeopt.plot.markup import Bar, Cell, paragraphs, table
 
@@ -66,14 +66,14 @@ def _clusters(problem: MultiCluster, plan: Plan) -> str:
 
 
 def _deployments(problem: MultiCluster, decisions: Sequence[Mapping[int, int]]) -> str:
-    asked, accepted, where = Counter[str](), Counter[str](), dict[str, Counter[str]]()
+    wanted, accepted, where = Counter[str](), Counter[str](), dict[str, Counter[str]]()
     for request, decision in zip(problem.requests, decisions, strict=True):
-        asked[request.deployment] += 1
+        wanted[request.deployment] += 1
         accepted[request.deployment] += any(decision.values())
-        mine = where.setdefault(request.deployment, Counter())
-        mine.update({problem.clusters[c].name: n for c, n in decision.items() if n})
+        own = where.setdefault(request.deployment, Counter())
+        own.update({problem.clusters[c].name: n for c, n in decision.items() if n})
     rows: list[list[Cell]] = []
-    for name, n in asked.most_common():
+    for name, n in wanted.most_common():
         hosts = ", ".join(f"{k} x {cluster}" for cluster, k in where[name].most_common(4))
         rows.append([name, n, Bar(accepted[name] / n), hosts])
     return table(

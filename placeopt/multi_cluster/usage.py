@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 
 if TYPE_CHECKING:
     from placeopt.multi_cluster.instance import MultiCluster

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
     from placeopt.plot.scene import Scene
 
@@ -226,7 +226,7 @@ def instance_file(front: Front, path: AnyPath) -> Path | None:
     It is known by its SHA-256. None where it is in neither place.
     """
     from placeopt import registry
-    from placeopt.core.documents import read_json
+    from placeopt.core.files.documents import read_json
 
     for file in sorted(Path(path).parent.glob("*.json"))[:_MAX_FILES]:
         if file.is_file() and file.stat().st_size <= _MAX_BYTES:
@@ -244,7 +244,7 @@ def instance_file(front: Front, path: AnyPath) -> Path | None:
 
 def _write(path: AnyPath, drawing: Any) -> None:
     """Write HTML text or a matplotlib figure, atomically."""
-    from placeopt.core.files import write_parts
+    from placeopt.core.files.paths import write_parts
 
     if isinstance(drawing, str):
         write_parts(path, (drawing.encode("utf-8"),))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, Trace
-from placeopt.core.gap import up_to
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.gap import up_to
+from placeopt.core.fronts.values import Trace
 from placeopt.plot.scene import Panel, Scene
 from placeopt.plot.style import PALETTE, label
 
@@ -54,18 +55,18 @@ def _chart(fronts: Sequence[Front], names: Sequence[str], over: Over | None) -> 
     first = fronts[0]
     if any(f.instance != first.instance or f.objectives != first.objectives for f in fronts):
         raise UsageError("these fronts answer different instances or objectives; give runs of one")
-    found = [
+    results = [
         (f"{name}{run.method}" + ("" if run.seed is None else f", seed {run.seed}"), run.trace)
         for front, name in zip(fronts, names, strict=True)
         for run in front.runs
         if run.trace is not None
     ]
-    if not found:
+    if not results:
         raise UsageError(
             f"no run of {first.instance.name!r} has a trace; solve it again with this version"
         )
     curves = tuple(
-        _Curve(name, PALETTE[k % len(PALETTE)], trace) for k, (name, trace) in enumerate(found)
+        _Curve(name, PALETTE[k % len(PALETTE)], trace) for k, (name, trace) in enumerate(results)
     )
     counted = all(max(curve.trace.evaluations) > 0 for curve in curves)
     references = {curve.trace.reference for curve in curves}
@@ -128,9 +129,9 @@ def _draw_volumes(panel: Panel, chart: _Chart, curve: _Curve) -> None:
     for place, value, text in zip(places, trace.hypervolume, _hover(trace), strict=True):
         title = f"{curve.name}: hypervolume {value:.6g} after {text}"
         panel.scene.disc(*panel.at(place, value), 3, fill=curve.colour, title=title)
-    known = [(x, b) for x, b in zip(places, trace.bound, strict=True) if b is not None]
-    if known:
-        x, bounds = zip(*known, strict=True)
+    existing = [(x, b) for x, b in zip(places, trace.bound, strict=True) if b is not None]
+    if existing:
+        x, bounds = zip(*existing, strict=True)
         panel.steps(x, bounds, stroke=curve.colour, dash="5 3")
 
 

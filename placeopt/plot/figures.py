@@ -13,7 +13,7 @@ from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
 
 #: Markers by status.
 _MARKERS = {"optimal": "s", "bounded": "D", "heuristic": "o"}
@@ -104,11 +104,11 @@ def _series(front: Front) -> list[tuple[np.ndarray, dict[str, Any]]]:
         series.append((np.array(front.bounds), cross | {"label": bound_name(front)}))
     for name, colour, chosen in by_method(front):
         for status, marker in _MARKERS.items():
-            mine = [k for k in chosen if front.points[k].status == status]
-            if mine:
+            own = [k for k in chosen if front.points[k].status == status]
+            if own:
                 text = name if status == "heuristic" else f"{name} ({status})"
                 style = {"c": colour, "marker": marker, "s": 9, "linewidths": 0, "alpha": 0.85}
-                series.append((front.values[mine], style | {"label": text, "zorder": 2}))
+                series.append((front.values[own], style | {"label": text, "zorder": 2}))
     ring = {"facecolors": "none", "edgecolors": KNEE, "marker": "o", "s": 60, "linewidths": 1.4}
     series.append((np.array([front.pick().values]), ring | {"label": "knee", "zorder": 3}))
     return series
@@ -136,8 +136,8 @@ def _coloured(figure: Figure, axes: Any, front: Front) -> None:
     ends = sorted((float(front.ideal[2]), float(front.nadir[2])))
     scale = colours if front.objectives[2].sign > 0 else colours.reversed()
     for status, marker in _MARKERS.items():
-        mine = [k for k, point in enumerate(front.points) if point.status == status]
-        x, y, z = front.values[mine][:, :3].T
+        own = [k for k, point in enumerate(front.points) if point.status == status]
+        x, y, z = front.values[own][:, :3].T
         style = {"c": z, "cmap": scale, "vmin": ends[0], "vmax": ends[1], "marker": marker}
         drawn = axes.scatter(x, y, s=14, linewidths=0, **style)
     knee = front.pick().values

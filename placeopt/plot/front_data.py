@@ -8,11 +8,12 @@ import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.dominance import farthest
+from placeopt.core.fronts.dominance import farthest
 from placeopt.plot.style import bare_name, bound_name, by_method, in_page
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Objective, Point
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Objective, Point
     from placeopt.core.problem import Problem
 
 #: Plans that a page holds, and their characters before they are packed; of a larger front a spread

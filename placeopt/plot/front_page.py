@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.core.gap import gap_in_words
+from placeopt.core.fronts.gap import gap_in_words
 from placeopt.plot.front_data import (
     Commands,
     as_script,
@@ -18,7 +18,7 @@ from placeopt.plot.shell import asset, shell
 from placeopt.plot.style import bound_name
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 #: Runs that the page names.

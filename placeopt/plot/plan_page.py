@@ -9,7 +9,8 @@ from placeopt.plot.shell import shell
 from placeopt.plot.style import bare_name
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Plan
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Plan
     from placeopt.core.problem import Problem
     from placeopt.plot.scene import Scene
 

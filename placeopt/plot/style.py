@@ -6,7 +6,8 @@ from itertools import combinations, cycle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Objective
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Objective
 
 #: The Okabe-Ito palette: told apart by colour-blind readers, and in print.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#7F7F7F", "#B8A900")
@@ -48,7 +49,7 @@ def in_page(objective: Objective) -> tuple[float, str]:
 
     Examples
     --------
-    >>> from placeopt.core.front import Objective
+    >>> from placeopt.core.fronts.values import Objective
     >>> in_page(Objective("latency_ms", "ms")), in_page(Objective("lost", "share"))
     ((1.0, 'ms'), (100.0, '%'))
     """
@@ -68,7 +69,7 @@ def label(objective: Objective) -> str:
 
     Examples
     --------
-    >>> from placeopt.core.front import Objective
+    >>> from placeopt.core.fronts.values import Objective
     >>> label(Objective("latency_ms", "ms")), label(Objective("profit", "EUR", sense="max"))
     ('latency (ms)', 'profit (EUR), maximised')
     """
@@ -91,10 +92,10 @@ def pairs(front: Front) -> list[tuple[int, int]]:
 
 def by_method(front: Front) -> list[tuple[str, str, list[int]]]:
     """Return (method, colour, indices of its points), the most frequent method first."""
-    found: dict[str, list[int]] = {}
+    results: dict[str, list[int]] = {}
     for k, point in enumerate(front.points):
-        found.setdefault(point.method or "unknown", []).append(k)
-    ranked = sorted(found.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+        results.setdefault(point.method or "unknown", []).append(k)
+    ranked = sorted(results.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     return [
         (name, colour, chosen)
         for (name, chosen), colour in zip(ranked, cycle(PALETTE), strict=False)

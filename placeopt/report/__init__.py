@@ -14,8 +14,8 @@ from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
     from placeopt.core.door import Approved
-    from placeopt.core.files import AnyPath
-    from placeopt.core.front import Front
+    from placeopt.core.files.paths import AnyPath
+    from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
 
@@ -46,7 +46,7 @@ def write(
     UsageError
         `problem` is of another kind than the front, or there is no such point.
     """
-    from placeopt.core.files import write_parts
+    from placeopt.core.files.paths import write_parts
 
     text = html(front, problem=problem, index=index, approved=approved)
     write_parts(path, (text.encode("utf-8"),))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from placeopt import registry
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.front import OWN_MODEL, Plan, farthest
-from placeopt.core.gap import percent
+from placeopt.core.fronts.dominance import farthest
+from placeopt.core.fronts.gap import percent
+from placeopt.core.fronts.values import OWN_MODEL, Plan
 from placeopt.plot import markup
 from placeopt.plot.front_data import as_script, front_data
 from placeopt.plot.markup import (
@@ -30,11 +31,12 @@ from placeopt.version import __version__
 
 if TYPE_CHECKING:
     from placeopt.core.door import Approved
-    from placeopt.core.front import Front, Point
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Point
     from placeopt.core.problem import Problem
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front
+    from placeopt.core.fronts.front import Front
 
 #: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
@@ -161,12 +163,12 @@ def _asked(front: Front, problem: Problem | None) -> str:
         remedy = "name it with --instance, or put it beside the front, to see it and the plan."
         note = f"The instance was not at hand when this report was written: {remedy}"
         return paragraphs([note], "note") + goals
-    known = [
+    existing = [
         ("instance", front.instance.name),
         ("problem", front.instance.problem),
         *_instance_facts(problem),
     ]
-    told = facts(known) + goals
+    told = facts(existing) + goals
     if front.instance.sha256 != problem.instance_name.sha256:
         told = (
             '<p><span class="mark bad">Caution</span> The front was made for another version of '

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from placeopt.core.gap import gap_in_words
+from placeopt.core.fronts.gap import gap_in_words
 from placeopt.plot.markup import number
 from placeopt.plot.style import bare_name, least
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Front, Objective, Point
+    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.values import Objective, Point
 
 #: What the status of a point means.
 STATUSES = {
@@ -25,7 +26,7 @@ def value(objective: Objective, amount: float) -> str:
 
     Examples
     --------
-    >>> from placeopt.core.front import Objective
+    >>> from placeopt.core.fronts.values import Objective
     >>> value(Objective("latency_ms", "ms"), 18.25), value(Objective("lost", "share"), 0.011)
     ('18.25 ms', '1.1%')
     """
@@ -49,19 +50,19 @@ def extremes(front: Front) -> list[tuple[str, int]]:
 
     Objectives that do not vary are left out; the other objectives break ties.
     """
-    found = [("the knee", front.points.index(front.pick()))]
+    results = [("the knee", front.points.index(front.pick()))]
     names = [o.name for o in front.objectives]
     for k, objective in enumerate(front.objectives):
         if front.ideal[k] == front.nadir[k]:
             continue
         order = [objective.name, *(n for n in names if n != objective.name)]
-        found.append(
+        results.append(
             (
                 f"{least(objective)} {bare_name(objective)}",
                 front.points.index(front.pick(lexicographic=order)),
             )
         )
-    return found
+    return results
 
 
 def trade_offs(front: Front) -> list[str]:
@@ -155,5 +156,5 @@ def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
     if sign * best <= sign * bound:
         return f"{limit} {value(objective, best)}, which is on this front."
     away = f", {abs(best / bound - 1):.1%} {beyond}" if bound > 0 else ""
-    found = f"the {least(objective)} found is {value(objective, best)}{away}"
-    return f"{limit} {value(objective, bound)}; {found}."
+    result = f"the {least(objective)} found is {value(objective, best)}{away}"
+    return f"{limit} {value(objective, bound)}; {result}."

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
 from placeopt.core.outside import checked_actions
 from placeopt.rescheduling import batch_kernels as kernels
@@ -212,10 +212,10 @@ def _check(
 
 def _stack(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Return arrays of different sizes as one, padded with 0."""
-    found = np.zeros((len(parts), *np.max([part.shape for part in parts], axis=0)), parts[0].dtype)
-    for padded, part in zip(found, parts, strict=True):
+    result = np.zeros((len(parts), *np.max([part.shape for part in parts], axis=0)), parts[0].dtype)
+    for padded, part in zip(result, parts, strict=True):
         padded[tuple(map(slice, part.shape))] = part
-    return found
+    return result
 
 
 def _rules(problems: Sequence[Rescheduling], **options: Any) -> EpisodeRules:

@@ -159,11 +159,11 @@ def _latency_gathered(instance, deployment, scratch, service, node):
         kept[call] = network[call]
         called = instance.callee[call] == service
         network[call] = scratch.to_node[call, node] if called else scratch.from_node[call, node]
-    found = latency(instance, deployment, scratch.latency)
+    result = latency(instance, deployment, scratch.latency)
     for call in instance.touch[first:last]:
         network[call] = kept[call]
     own[service] = kept_own
-    return found
+    return result
 
 
 # -- observations ----------------------------------------------------------------------------------
@@ -313,13 +313,13 @@ def reset(rules, state, scratch, which, observations, masks):
             continue
         state.application[env] = below(state.random, rules.sizes.shape[0], env)
         instance, deployment = _instance(rules, state, env), _deployment(state, env)
-        found = False
+        result = False
         for attempt in range(0 if rules.given else _TRIES):
             _empty(rules, state, env, rules.background if attempt < _TRIES_WITH_OTHERS else 0.0)
             if _scatter(rules, instance, state, env):
-                found = True
+                result = True
                 break
-        if not found:
+        if not result:
             _empty(rules, state, env, 0.0)
             _stay_home(rules, instance, state, env)
         for service in range(instance.replicas.size):

@@ -17,8 +17,9 @@ from math import comb, prod
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Run, merge
-from placeopt.core.gap import graded
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import graded
+from placeopt.core.fronts.values import Run
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.call_graph import Groups
 from placeopt.rescheduling.instance import Rescheduling

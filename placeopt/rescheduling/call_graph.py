@@ -55,9 +55,9 @@ def call_order(names: Sequence[str], groups: Groups, gateway: int) -> list[int]:
         ) from None
     reached, todo = {gateway}, [gateway]
     while todo:
-        found = set(callees[todo.pop()]) - reached
-        reached |= found
-        todo += found
+        result = set(callees[todo.pop()]) - reached
+        reached |= result
+        todo += result
     return [i for i in order if i in reached]
 
 
@@ -169,13 +169,13 @@ class CallGraph:
         What they add sums to the latency.
         """
         slowest = self.processing(counts)[1]
-        found: list[Hop] = []
+        results: list[Hop] = []
         todo = [(self.gateway, self.mean_user(counts))]
         while todo:
             i, network = todo.pop()
             execution = self.mean_execution(counts, i)
-            found.append(Hop(i, network / self.parts, execution / self.parts))
+            results.append(Hop(i, network / self.parts, execution / self.parts))
             if slowest[i] >= 0:
                 callees = reversed(self.groups[i][slowest[i]])
                 todo += [(j, self.mean_delay(counts, i, j)) for j in callees]
-        return found
+        return results

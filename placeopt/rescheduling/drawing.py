@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.scene import Scene
 from placeopt.plot.style import PALETTE
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import kernel
 from placeopt.rescheduling.instance import Rescheduling
@@ -53,18 +53,18 @@ class ReschedulingEncoder(Encoder):
     def counts(self, X: np.ndarray) -> np.ndarray:
         """Return the replicas per service and node, shape (n, S, N)."""
         X = self.checked(X)
-        found = np.zeros((len(X), *self._nodes.shape), dtype=np.int64)
+        result = np.zeros((len(X), *self._nodes.shape), dtype=np.int64)
         nodes = self._nodes[self._service, X]
-        np.add.at(found, (np.arange(len(X))[:, None], self._service, nodes), 1)
-        return found
+        np.add.at(result, (np.arange(len(X))[:, None], self._service, nodes), 1)
+        return result
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): moves that find no room."""
         targets = self.counts(X)
-        found = np.zeros((len(targets), 2), dtype=np.int64)
-        _count_moves(self._instance, targets, self._moves, found)
-        every = np.stack((latencies(self._instance, targets), found[:, 0]), axis=1)
-        return every[:, self._columns], found[:, 1:].astype(float)
+        result = np.zeros((len(targets), 2), dtype=np.int64)
+        _count_moves(self._instance, targets, self._moves, result)
+        every = np.stack((latencies(self._instance, targets), result[:, 0]), axis=1)
+        return every[:, self._columns], result[:, 1:].astype(float)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; moves that find no room come last."""

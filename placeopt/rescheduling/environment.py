@@ -114,9 +114,9 @@ def batch(
     if problem is not None:
         if not isinstance(problem, Rescheduling):
             raise UsageError(f"these episodes are of rescheduling, not of {problem.problem}")
-        found = ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
-        found.problem = problem if start == "given" else None
-        return found
+        result = ReschedulingBatch(problem, num_envs, start=start, penalty=penalty, steps=steps)
+        result.problem = problem if start == "given" else None
+        return result
     require_known("application", application, ("all", *APPLICATIONS))
     low, high = _read_pair(replicas)
     chosen = [name for name in APPLICATIONS if application in ("all", name)]

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
+from placeopt.core.files.documents import Document
 from placeopt.rescheduling.instance import Rescheduling
 
 #: kind -> (cores, GiB, execution time over that of Cloud-A, whether it is at the edge): Table III

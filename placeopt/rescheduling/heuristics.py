@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Candidate, Task
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.encoder import ReschedulingEncoder
@@ -106,8 +106,8 @@ def seeds(
     """Return vectors of the plans that block search finds, shape (k, num_genes)."""
     search = BlockSearch(encoder.problem, Budget(_SEED_EVALUATIONS, seconds))
     search.run()
-    found = [encoder.encode_counts(search.end_of(k)) for k in search.plans()]
-    return np.array(found, dtype=np.int64)
+    results = [encoder.encode_counts(search.end_of(k)) for k in search.plans()]
+    return np.array(results, dtype=np.int64)
 
 
 # -- schedulers: every replica in turn, where the scheduler would put it ---------------------------

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -313,15 +313,15 @@ class Rescheduling(Problem):
     def warnings(self) -> tuple[str, ...]:
         """Name services that no request reaches, and places of `latency_ms` that are no nodes."""
         reached = set(self.graph.order)
-        found = [
+        results = [
             f"service {service.name!r} is not reached from the gateway {self.gateway!r}"
             for i, service in enumerate(self.services)
             if i not in reached
         ]
         named = set(self.latency_ms).union(*self.latency_ms.values())
         if unknown := sorted(named - set(self.node_numbers)):
-            found.append(f"latency_ms names places that are no nodes: {', '.join(unknown)}")
-        return tuple(found)
+            results.append(f"latency_ms names places that are no nodes: {', '.join(unknown)}")
+        return tuple(results)
 
     def describe(self, plan: Plan) -> dict[str, str]:
         """Return a plan in words: latency before and after, moves, the critical path at the end."""

@@ -59,10 +59,10 @@ def latency_scratch(num_services: int, num_calls: int) -> LatencyScratch:
 
 def latencies(instance: ReschedulingArrays, deployments: np.ndarray) -> np.ndarray:
     """Return the end-to-end latency in ms of deployments of shape (n, S, N); shape (n,)."""
-    found = np.empty(len(deployments))
+    result = np.empty(len(deployments))
     scratch = latency_scratch(len(instance.replicas), len(instance.callee))
-    _latencies(instance, deployments, empty_deployment(instance), scratch, found)
-    return found
+    _latencies(instance, deployments, empty_deployment(instance), scratch, result)
+    return result
 
 
 @kernel

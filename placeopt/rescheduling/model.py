@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.public import public
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks

@@ -183,7 +183,7 @@ def _neighbours(
 ) -> list[tuple[tuple[int, int, int], _Counts]]:
     """Return every move that has room, with the deployment after it."""
     free = instance.capacity - np.tensordot(np.array(state), instance.demand, axes=(0, 0))
-    found = []
+    results = []
     for service, counts in enumerate(state):
         room = np.flatnonzero((free >= instance.demand[service]).all(axis=1)).tolist()
         for source, count in enumerate(counts):
@@ -193,8 +193,8 @@ def _neighbours(
                     after[source] -= 1
                     after[target] += 1
                     changed = (*state[:service], tuple(after), *state[service + 1 :])
-                    found.append(((service, source, target), changed))
-    return found
+                    results.append(((service, source, target), changed))
+    return results
 
 
 def _trace(

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.documents import Document, read_json
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files.documents import Document, read_json
+from placeopt.core.files.paths import AnyPath
 from placeopt.rescheduling.generator import KINDS, continuum, place
 
 #: ms on Cloud-A of one trial with complexity 1.
@@ -180,14 +180,14 @@ def _execution(name: str, internal: Any) -> float:
 
 def _stress(settings: Any, what: str, where: str) -> Document | None:
     """Return the settings of a kind of stress that is on, else None."""
-    found = settings.get(what) if isinstance(settings, dict) else None
-    if found is not None and not isinstance(found, dict):
+    result = settings.get(what) if isinstance(settings, dict) else None
+    if result is not None and not isinstance(result, dict):
         raise DocumentError(
-            f"{what} is {str(found)[:60]!r}",
+            f"{what} is {str(result)[:60]!r}",
             path=f"{where}.{what}",
             remedy='give {"run": true or false, ...}',
         )
-    return found if found and found.get("run") else None
+    return result if result and result.get("run") else None
 
 
 def _number(value: Any, where: str) -> float:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import require_known
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.latency import latencies
@@ -120,16 +120,16 @@ class ReschedulingSequence(DecisionSequence):
 
     def costs(self, state: ReschedulingSequenceState) -> np.ndarray:
         """Return the cost of every node, shape (num_actions, objectives); inf where illegal."""
-        found = np.full((self.num_actions, 2), np.inf)
+        result = np.full((self.num_actions, 2), np.inf)
         legal = np.flatnonzero(self.mask(state))
         if len(legal):
             position = int(state.taken[0])
             _, home = self.replicas[position]
             before = 0.0 if position == 0 else state.latency[0]
-            found[legal, 0] = self._latencies(state, legal) - before
-            found[legal, 1] = legal != home
-            found[home, 0] = state.latency[0] - before
-        return found[:, self._columns]
+            result[legal, 0] = self._latencies(state, legal) - before
+            result[legal, 1] = legal != home
+            result[home, 0] = state.latency[0] - before
+        return result[:, self._columns]
 
     def plan(self, state: ReschedulingSequenceState) -> Plan:
         """Return the moves so far, in the order of the decisions."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.markup import Bar, Cell, Mark, paragraphs, table
 
 if TYPE_CHECKING:

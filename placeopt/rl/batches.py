@@ -55,6 +55,6 @@ def make_batch(
     sizes = {} if instance is not None else target.sizes()
     legal = keyword_defaults(SequentialBatch) | sizes
     require_options(options, [name for name in legal if name not in ("seed", "sizes")], what)
-    given = {name: options.pop(name) for name in sizes if name in options}
+    values_in = {name: options.pop(name) for name in sizes if name in options}
     rest = checked(SequentialBatch.__init__, what, options)
-    return SequentialBatch(target, num_envs, seed=seed, sizes=given, **rest)
+    return SequentialBatch(target, num_envs, seed=seed, sizes=values_in, **rest)

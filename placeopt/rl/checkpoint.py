@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from stable_baselines3 import DQN
 
-from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
+from placeopt.core.files.paths import AnyPath
 
 FORMAT = "placeopt/checkpoint@1"
 #: Bytes of a file: a checkpoint of DQN holds its replay buffer.
@@ -37,19 +37,19 @@ def save(
 
 
 def _arrays(model: Any) -> dict[str, np.ndarray]:
-    found = {
+    results = {
         f"policy.{key}": value.detach().numpy() for key, value in model.policy.state_dict().items()
     }
     for number, state in model.policy.optimizer.state_dict()["state"].items():
-        found |= {
+        results |= {
             f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()
         }
     if isinstance(model, DQN):
         buffer: Any = model.replay_buffer
         filled = len(buffer.rewards) if buffer.full else buffer.pos
-        found |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
-        found |= {"replay.pos": np.array(buffer.pos), "calls": np.array(model._n_calls)}
-    return found
+        results |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
+        results |= {"replay.pos": np.array(buffer.pos), "calls": np.array(model._n_calls)}
+    return results
 
 
 def restore(model: Any, path: AnyPath, facts: dict[str, Any]) -> tuple[int, int, float]:

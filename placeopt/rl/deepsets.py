@@ -73,8 +73,8 @@ class LegalRows:
         return self._reduced(x, "mean")
 
     def _reduced(self, x: torch.Tensor, how: str) -> torch.Tensor:
-        found = torch.segment_reduce(x, how, lengths=self._counts, axis=0)
-        return found.masked_fill(self._none, 0.0)
+        result = torch.segment_reduce(x, how, lengths=self._counts, axis=0)
+        return result.masked_fill(self._none, 0.0)
 
     def given(self, x: torch.Tensor) -> torch.Tensor:
         """Return to each row that of its observation, (R, columns) of x (B, columns)."""
@@ -283,15 +283,15 @@ class MaskedDQN(DQN):
 
     def _setup_model(self) -> None:
         super()._setup_model()
-        self.toss(self.seed or 0)
+        self.reseed_exploration(self.seed or 0)
 
-    def toss(self, seed: int) -> None:
+    def reseed_exploration(self, seed: int) -> None:
         """Begin a new series of coins."""
         self._coins = np.random.default_rng(seed)
 
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:
     """Return the arrays of a network for a `TrainedPolicy`."""
-    found = dict(network.named_parameters()) | {"factor": network.factor}
-    del found["growth"]
-    return {name: value.detach().cpu().numpy().copy() for name, value in found.items()}
+    result = dict(network.named_parameters()) | {"factor": network.factor}
+    del result["growth"]
+    return {name: value.detach().cpu().numpy().copy() for name, value in result.items()}

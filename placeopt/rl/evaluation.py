@@ -48,7 +48,7 @@ def evaluate(
     parts: list[dict[str, np.ndarray]] = []
     for first in range(0, episodes, batch.num_envs):
         runs.reset(np.arange(batch.num_envs, dtype=np.uint64) + np.uint64(seed + first))
-        found: dict[str, np.ndarray] = {}
+        results: dict[str, np.ndarray] = {}
         running = np.ones(batch.num_envs, dtype=bool)
         while running.any():
             actions = np.zeros(batch.num_envs, dtype=np.int64)
@@ -59,12 +59,12 @@ def evaluate(
             just_ended = ended & running
             if just_ended.any():
                 for key, value in runs.facts().items():
-                    kept = found.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))
+                    kept = results.setdefault(key, np.zeros(batch.num_envs, dtype=value.dtype))
                     kept[just_ended] = value[just_ended]
                 running &= ~ended
                 if running.any():
                     runs.reset(None, ended)
-        parts.append(found)
+        parts.append(results)
     facts = {key: np.concatenate([part[key] for part in parts])[:episodes] for key in parts[0]}
     return {"reward": facts.pop("episode_return")} | facts
 
@@ -74,14 +74,14 @@ def summary(facts: dict[str, np.ndarray]) -> dict[str, tuple[float, float]]:
 
     Episodes in which a fact is not defined are left out.
     """
-    found: dict[str, tuple[float, float]] = {}
+    results: dict[str, tuple[float, float]] = {}
     for key, values in facts.items():
         known = np.asarray(values, dtype=float)
         known = known[np.isfinite(known)]
         mean = float(known.mean()) if len(known) else math.nan
         deviation = float(known.std(ddof=1)) if len(known) > 1 else math.nan
-        found[key] = mean, 1.96 * deviation / max(1, len(known)) ** 0.5
-    return found
+        results[key] = mean, 1.96 * deviation / max(1, len(known)) ** 0.5
+    return results
 
 
 def table(facts: dict[str, np.ndarray]) -> dict[str, float]:

@@ -10,9 +10,10 @@ import numpy as np
 from pydantic import Field, InstanceOf
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front, Plan
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
-from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import simplex
@@ -87,7 +88,7 @@ def play_plans(
     rng : Generator, optional
         Draws actions with the policy's probabilities; without it the most probable are taken.
     """
-    found: list[Any] = [None] * batch.num_envs
+    results: list[Any] = [None] * batch.num_envs
     running = np.ones(batch.num_envs, dtype=bool)
     while running.any():
         actions = np.zeros(batch.num_envs, dtype=np.int64)
@@ -98,11 +99,11 @@ def play_plans(
         actions[running] = logits.argmax(axis=1)
         _, ended = batch.step(actions)
         for i in np.flatnonzero(ended & running).tolist():
-            found[i] = batch.plan(i)
+            results[i] = batch.plan(i)
         running &= ~ended
         if running.any() and ended.any():
             batch.reset(None, np.asarray(ended))
-    return found
+    return results
 
 
 def run(
@@ -156,13 +157,13 @@ def run(
 
 def _options(text: str) -> dict[str, Any]:
     """Return the options of ``accept=first,spreads=1``; texts, which the batch converts."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")
         if not key or not equals:
             raise UsageError(f"episodes is {text!r}; write it as key=value,key=value")
-        found[key] = value
-    return found
+        results[key] = value
+    return results
 
 
 def _candidates(
@@ -186,7 +187,7 @@ def _candidates(
             yield from map(Candidate, made[told:])
             told = len(made)
             budget.spend(len(some))
-            budget.report(f"{told} plans", Interim.of_plans(made))
+            budget.report(f"{told} plans", RunSnapshot.of_plans(made))
 
 
 def _played(

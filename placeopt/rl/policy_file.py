@@ -14,10 +14,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.core import documents
-from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files import documents
+from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
+from placeopt.core.files.paths import AnyPath
 from placeopt.core.weights import read_weights
 from placeopt.rl.policy import Shape, TrainedPolicy
 

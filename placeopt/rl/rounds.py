@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from placeopt.core.documents import read_json, validate, write_json
-from placeopt.core.files import AnyPath
+from placeopt.core.files.documents import read_json, validate, write_json
+from placeopt.core.files.paths import AnyPath
 
 
 class TrainingRound(BaseModel):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget
+from placeopt.core.files.arrays import Arrays
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import Checkpoint
-from placeopt.core.versions import versions
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs.run_directory import Checkpoint
+from placeopt.core.runs.versions import versions
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.rl.batches import make_batch
 from placeopt.rl.play import INSTANCE
 from placeopt.rl.policy import TrainedPolicy
@@ -95,8 +95,10 @@ def train_seeds(
         one = replace(training, settings=replace(training.settings, seed=seed))
         key = one.key(budget.seconds_limit)
         calls.append(Call(_train, (one, workers.checkpoint(key)), None, seconds, key))
-    found: list[Arrays | None] = workers.run(calls, budget)
-    return [None if result is None else policy_of(result, "a worker's policy") for result in found]
+    results: list[Arrays | None] = workers.run(calls, budget)
+    return [
+        None if result is None else policy_of(result, "a worker's policy") for result in results
+    ]
 
 
 def _train(budget: Budget, training: Training, checkpoint: Checkpoint | None) -> Arrays:

@@ -16,11 +16,11 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.utils import set_random_seed
 
-from placeopt.core.compiling import CLOCK
 from placeopt.core.errors import UsageError
-from placeopt.core.files import AnyPath
+from placeopt.core.files.paths import AnyPath
 from placeopt.core.interfaces import Batch
-from placeopt.core.versions import versions
+from placeopt.core.runs.compiling import CLOCK
+from placeopt.core.runs.versions import versions
 from placeopt.rl import checkpoint
 from placeopt.rl import rounds as rounds_file
 from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
@@ -39,7 +39,7 @@ Model: TypeAlias = MaskablePPO | MaskedDQN
 
 
 @dataclass(frozen=True)
-class News:
+class RoundReport:
     """Facts of a round.
 
     Attributes
@@ -92,7 +92,7 @@ def train(
     time_limit: float | None = None,
     keep: AnyPath | None = None,
     resume: AnyPath | None = None,
-    on_round: Callable[[News], bool | None] | None = None,
+    on_round: Callable[[RoundReport], bool | None] | None = None,
 ) -> TrainedPolicy:
     """Return a trained policy.
 
@@ -110,7 +110,7 @@ def train(
     resume : path, optional
         Checkpoint to go on from; it must be of the same settings, but for `steps`.
     on_round : callable, optional
-        Called with a `News` after every round; True ends the training.
+        Called with a `RoundReport` after every round; True ends the training.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def train(
     if resume is not None:
         rounds, clock.steps, clock.before = checkpoint.restore(model, resume, facts)
         model.num_timesteps = clock.steps
-    news = News(clock.steps, clock.share, clock.cpu, {})
+    news = RoundReport(clock.steps, clock.share, clock.cpu, {})
     course = rounds_file.before(resume)
     while clock.share < 1:
         _begin_round(model, env, settings.seed, rounds)
@@ -152,7 +152,7 @@ def train(
         model.learn(steps, reset_num_timesteps=False, log_interval=None)  # type: ignore[arg-type]
         clock.steps = model.num_timesteps
         rounds += 1
-        news = News(clock.steps, clock.share, clock.cpu, _means(model))
+        news = RoundReport(clock.steps, clock.share, clock.cpu, _means(model))
         if keep is not None:
             checkpoint.save(model, keep, facts, rounds, clock.steps, clock.cpu)
             course = rounds_file.write(keep, problem, settings.seed, course, news)
@@ -178,7 +178,7 @@ def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None
     set_random_seed(int(states[0]))
     env.seed(int(states[1]))
     if isinstance(model, MaskedDQN):
-        model.toss(int(states[2]))
+        model.reseed_exploration(int(states[2]))
         model.exploration_rate = model.exploration_schedule(1.0)
     model._last_obs = None
 
@@ -188,8 +188,10 @@ def _means(model: Model) -> dict[str, float]:
     if not episodes:
         return {}
     names = {"r": "reward"} | {key: key for key in episodes[0] if key not in ("r", "l", "t")}
-    known = {name: [e[key] for e in episodes if np.isfinite(e[key])] for key, name in names.items()}
-    return {name: float(np.mean(values)) for name, values in known.items() if values}
+    existing = {
+        name: [e[key] for e in episodes if np.isfinite(e[key])] for key, name in names.items()
+    }
+    return {name: float(np.mean(values)) for name, values in existing.items() if values}
 
 
 def _policy(
@@ -198,7 +200,7 @@ def _policy(
     shape: Shape,
     settings: TrainingSettings,
     facts: dict[str, Any],
-    news: News,
+    news: RoundReport,
 ) -> TrainedPolicy:
     weights = None
     if not settings.conditioned:
@@ -267,7 +269,7 @@ def _model(env: BatchVecEnv, shape: Shape, settings: TrainingSettings, clock: _C
     return model
 
 
-def drawn_or(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] | str:
+def resolve_weights(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] | str:
     """Return the weights of `Settings` from what a command was given.
 
     Raises

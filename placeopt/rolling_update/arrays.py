@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from placeopt.core.dominance import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.core.scaling import decimals, scaled_up, unit_digits
 from placeopt.rolling_update.document import (
     NodeLimit,
@@ -17,10 +17,10 @@ from placeopt.rolling_update.document import (
     UpdateRule,
     UpdateSurvival,
 )
-from placeopt.rolling_update.limits import NodeLimits
+from placeopt.rolling_update.limits.tables import NodeLimits
 from placeopt.rolling_update.replicas import Amounts, replica_sets, with_turns
-from placeopt.rolling_update.rule_tables import RuleTables, domains_of, residents_of, tables
-from placeopt.rolling_update.survival import Survival
+from placeopt.rolling_update.rules.tables import RuleTables, domains_of, residents_of, tables
+from placeopt.rolling_update.survival.tables import Survival
 
 #: The resources that every instance has; others come behind them by name.
 RESOURCES = ("cpu", "memory")
@@ -272,8 +272,8 @@ class UpdateArrays:
 
     def removals(self, *, late: bool) -> list[tuple[int, int]]:
         """Return the steps that remove what may go at once, or what has to wait for others."""
-        mine = np.flatnonzero(self.removed & (self.late == late))
-        return [(m, self.waiting) for m in mine.tolist()]
+        own = np.flatnonzero(self.removed & (self.late == late))
+        return [(m, self.waiting) for m in own.tolist()]
 
     def final_nodes(self, steps: Iterable[tuple[int, int]]) -> np.ndarray:
         """Return the node of every microservice after steps (microservice, node), shape (M,).
@@ -303,13 +303,13 @@ class UpdateArrays:
 
     def have_room(self) -> np.ndarray:
         """Return which microservices have some node as in `may_host`, bool (M,)."""
-        found = np.zeros(len(self.home), dtype=bool)
+        result = np.zeros(len(self.home), dtype=bool)
         for s in np.unique(self.rules.node_set).tolist():
             legal = ~self.shut if s < 0 else ~self.shut & self.rules.allowed[s]
             largest = -minimal(-self.capacity[legal])
-            mine = np.flatnonzero(self.rules.node_set == s)
-            found[mine] = np.any(np.all(self.new[mine, None] <= largest, axis=2), axis=1)
-        return found
+            own = np.flatnonzero(self.rules.node_set == s)
+            result[own] = np.any(np.all(self.new[own, None] <= largest, axis=2), axis=1)
+        return result
 
     def cost(self, nodes: np.ndarray) -> float:
         """Return the price of nodes that are given by number, repeated or not."""

@@ -12,11 +12,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Candidate, Task
-from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.rules import kernels as rules
 
 #: Readings of line 10 of Algorithm 1: the cluster with the lowest occupation, as the text has it,
 #: or literally the one with the smallest share of free resources.

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.dominance import minimal
-from placeopt.core.front import Objective
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.values import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.limits import NO_LIMIT
+from placeopt.rolling_update.limits.tables import NO_LIMIT
 
 #: Nodes of branch and bound in which numbers of nodes are counted; a limit in seconds would not
 #: give the same bound twice.
@@ -61,8 +61,8 @@ def cheapest_fleet(problem: RollingUpdate, slack: float) -> np.ndarray | None:
     is_open, nodes = free.copy(), np.flatnonzero(optional)
     full = (a.initial_load[nodes] / np.maximum(a.room[nodes], 1)).sum(axis=1)
     for k, number in enumerate(np.round(answer.x).astype(int).tolist()):
-        mine = np.flatnonzero(kind == k)
-        is_open[nodes[mine[np.argsort(-full[mine], kind="stable")[:number]]]] = True
+        own = np.flatnonzero(kind == k)
+        is_open[nodes[own[np.argsort(-full[own], kind="stable")[:number]]]] = True
     return is_open
 
 
@@ -169,8 +169,8 @@ def _demand(a: UpdateArrays, view: np.ndarray) -> np.ndarray:
     within = [not (legal & ~view).any() for legal in a.rules.allowed]
     set_inside = np.array([*within, bool(view.all())])[a.rules.node_set]
     there: np.ndarray = (a.home == a.waiting) | view[a.home]
-    mine = np.where(a.stuck, view[a.home], set_inside & there)
-    total: np.ndarray = a.new[mine].sum(axis=0)
+    own = np.where(a.stuck, view[a.home], set_inside & there)
+    total: np.ndarray = a.new[own].sum(axis=0)
     return total
 
 
@@ -191,9 +191,9 @@ def _with_places(problem: RollingUpdate) -> tuple[np.ndarray, np.ndarray]:
     groups = [m.groups for application in problem.applications for m in application.microservices]
     demand, places = [a.new.sum(axis=0)], [a.room]
     for rule in rules:
-        mine = np.array([rule.group in known for known in groups]) & ~a.removed
-        now = np.bincount(a.home[mine], minlength=count)
-        demand.append(np.array([mine.sum()]))
+        own = np.array([rule.group in known for known in groups]) & ~a.removed
+        now = np.bincount(a.home[own], minlength=count)
+        demand.append(np.array([own.sum()]))
         places.append(np.maximum(now, rule.max_copies)[:, None])
     return np.concatenate(demand), np.hstack(places)
 

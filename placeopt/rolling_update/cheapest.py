@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import STATES, reach
+from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
+from placeopt.rolling_update.reach import STATES, plan_moves
 from placeopt.rolling_update.repack import last_resorts
 
 #: Microservices that all descents together place; descents at most.
@@ -133,7 +133,7 @@ class _Search:
         tries = max(1, min(8, 1000 // len(target.node)))
         limit = None if self.stops else 0
         states = min(STATES, _STATES // len(target.node))
-        found = reach(
+        result = plan_moves(
             self.problem, target.node, states=states, max_stops=limit, tries=tries, seed=self.seed
         )
-        return self.offer(self.problem.plan(found.steps)) and found.complete
+        return self.offer(self.problem.plan(result.steps)) and result.complete

@@ -20,12 +20,12 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
-from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.baselines import front_of_one
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.rules import kernels as rules
 
 #: Nodes that one multi-node consolidation looks at, at most: Karpenter's own limit.
 _MAX_TOGETHER = 100
@@ -195,10 +195,10 @@ def _consolidated(problem: RollingUpdate) -> _Running:
     state = _begin(problem)
     while True:
         order = _candidates(state)
-        found = _several(state, order) or _single(state, order)
-        if found is None:
+        result = _several(state, order) or _single(state, order)
+        if result is None:
             return state
-        state = found
+        state = result
 
 
 def _candidates(state: _Running) -> list[int]:
@@ -215,17 +215,17 @@ def _several(state: _Running, order: list[int]) -> _Running | None:
     best = None
     while low <= high:
         middle = (low + high) // 2
-        found = _without(state, order[: middle + 1])
-        if found is None:
+        result = _without(state, order[: middle + 1])
+        if result is None:
             high = middle - 1
         else:
-            best, low = found, middle + 1
+            best, low = result, middle + 1
     return best
 
 
 def _single(state: _Running, order: list[int]) -> _Running | None:
     """Return the state after the first node that can end has ended."""
-    return next((found for n in order if (found := _without(state, [n])) is not None), None)
+    return next((result for n in order if (result := _without(state, [n])) is not None), None)
 
 
 def _without(state: _Running, nodes: list[int]) -> _Running | None:
@@ -256,8 +256,8 @@ def _replaced(
         made = trial.copy()
         if not made.place(left, np.array([n])) and made.is_legal():
             options.append((n, made))
-    mine = {_kind(a, n): int(a.price[n]) for n in sorted(nodes, key=lambda n: -a.price[n])}
-    limit = min([limit, *(mine[_kind(a, n)] for n, _ in options if _kind(a, n) in mine)])
+    own = {_kind(a, n): int(a.price[n]) for n in sorted(nodes, key=lambda n: -a.price[n])}
+    limit = min([limit, *(own[_kind(a, n)] for n, _ in options if _kind(a, n) in own)])
     cheap = [(int(a.price[n]), n, made) for n, made in options if a.price[n] < limit]
     return min(cheap, key=lambda option: option[:2])[2] if cheap else None
 
@@ -270,11 +270,11 @@ def _kind(a: UpdateArrays, n: int) -> tuple[int, ...]:
 def _kinds(a: UpdateArrays, nodes: np.ndarray) -> list[int]:
     """Return one node of each price, capacity, place and set of what may run there."""
     places = a.rules.domain[a.rules.domain.max(axis=1, initial=-1) + 1 < len(a.price)]
-    known: dict[tuple[Any, ...], int] = {}
+    existing: dict[tuple[Any, ...], int] = {}
     for n in nodes.tolist():
         same = (a.price[n], *_kind(a, n), a.cluster[n], *a.rules.allowed[:, n], *places[:, n])
-        known.setdefault(same, n)
-    return list(known.values())
+        existing.setdefault(same, n)
+    return list(existing.values())
 
 
 # -- the descheduler -------------------------------------------------------------------------------

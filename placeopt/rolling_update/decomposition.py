@@ -15,10 +15,11 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.dominance import all_reached
-from placeopt.core.front import Front, Plan, Run, minimal
+from placeopt.core.fronts.dominance import all_reached, minimal
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Plan, Run
+from placeopt.core.runs.versions import versions
 from placeopt.core.task import Task
-from placeopt.core.versions import versions
 from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
@@ -27,7 +28,7 @@ from placeopt.exact.memory import Found, Precision
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
-from placeopt.rolling_update.reach import Reach, reach
+from placeopt.rolling_update.reach import Reach, plan_moves
 from placeopt.rolling_update.repack import (
     MaxHops,
     MaxMoves,
@@ -164,8 +165,8 @@ class _Decomposition:
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
         enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
         self.plans = [p.plan for p in start.points] if start is not None else []
-        asked = self.problem, self.budget, self.seed, restarts, self.max_hops
-        for plan in plans(*asked, trade=trade):
+        wanted = self.problem, self.budget, self.seed, restarts, self.max_hops
+        for plan in plans(*wanted, trade=trade):
             self.plans.append(plan)
             values = self._values(plan)  # at once: a time limit is for the referee, too
             if values is not None and (values[0], values[2]) == (enough, 0.0):
@@ -179,8 +180,8 @@ class _Decomposition:
         """Return whether plans without stops reach every bound that needs no solver."""
         columns = self.problem.columns(self.objectives)
         floors = bound_vectors(self.problem, self.objectives)
-        known = [v for plan in self.plans if (v := self._values(plan)) is not None and v[2] == 0]
-        values = np.array(known).reshape(-1, len(self.problem.objectives))[:, columns]
+        existing = [v for plan in self.plans if (v := self._values(plan)) is not None and v[2] == 0]
+        values = np.array(existing).reshape(-1, len(self.problem.objectives))[:, columns]
         return all_reached(floors, values)
 
     def _values(self, plan: Plan) -> tuple[float, ...] | None:
@@ -231,10 +232,12 @@ class _Decomposition:
     def _reach(self, target: np.ndarray) -> Reach:
         key = target.tobytes()
         if key not in self._reached:
-            found = reach(self.problem, target, max_hops=self.max_hops, tries=4, seed=self.seed)
-            self._reached[key] = found
-            if found.direct:
-                self._direct.append((self._claim(target), self.problem.plan(found.steps)))
+            result = plan_moves(
+                self.problem, target, max_hops=self.max_hops, tries=4, seed=self.seed
+            )
+            self._reached[key] = result
+            if result.direct:
+                self._direct.append((self._claim(target), self.problem.plan(result.steps)))
         return self._reached[key]
 
     def _claim(self, target: np.ndarray) -> list[float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PALETTE
 from placeopt.rolling_update.timeline import Timeline, timeline

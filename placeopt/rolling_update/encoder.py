@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.rolling_update import order, variation
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.losses import num_homeless
-from placeopt.rolling_update.reach import moves_of, reach
-from placeopt.rolling_update.rules import counted, num_broken
+from placeopt.rolling_update.reach import moves_of, plan_moves
+from placeopt.rolling_update.rules.kernels import counted, num_broken
+from placeopt.rolling_update.survival.losses import num_unplaceable
 
 #: Choices of all genes together that are still held in memory.
 _MAX_CHOICES = 50_000_000
@@ -93,11 +93,11 @@ class RollingUpdateEncoder(Encoder):
     def targets(self, X: np.ndarray) -> np.ndarray:
         """Return the node of every microservice, shape (n, M)."""
         X = self.checked(X)
-        found = np.repeat(self.problem.arrays.stays_on[None], len(X), axis=0)
+        result = np.repeat(self.problem.arrays.stays_on[None], len(X), axis=0)
         if len(self._genes):
             ranks = self.tables.legal[self.tables.legal_first[:-1] + X]
-            found[:, self._genes] = self._by_rank[ranks]
-        return found
+            result[:, self._genes] = self._by_rank[ranks]
+        return result
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the objectives F and the violations G of vectors.
@@ -145,7 +145,7 @@ class RollingUpdateEncoder(Encoder):
         if a.survival.room:
             lacking = a.survival.lacking(used, a.new.sum(axis=0))
             excess += lacking
-            excess[lacking == 0] += num_homeless(a, target[lacking == 0])
+            excess[lacking == 0] += num_unplaceable(a, target[lacking == 0])
         return every[:, self._columns], np.stack((excess, broken), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:
@@ -159,9 +159,9 @@ class RollingUpdateEncoder(Encoder):
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; a copy that fits nowhere is started all the same."""
         target = self.targets(self.checked_one(genes)[None])[0]
-        found = reach(self.problem, target, states=0)
-        steps = list(found.steps)
-        if not found.complete:
+        result = plan_moves(self.problem, target, states=0)
+        steps = list(result.steps)
+        if not result.complete:
             last = dict(steps)
             todo = np.flatnonzero(self.problem.arrays.starts_of(target)).tolist()
             steps += [(m, int(target[m])) for m in todo if last.get(m) != int(target[m])]

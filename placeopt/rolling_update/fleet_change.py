@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: Hours of a month, as clouds count them.
@@ -70,7 +70,7 @@ def fleet_change(problem: RollingUpdate, plan: Plan) -> FleetChange:
 
 def by_machine(problem: RollingUpdate, names: tuple[str, ...]) -> list[tuple[str, str, float, int]]:
     """Return (machine type, cluster, price of one, number) of nodes, by name of type."""
-    known = {n.name: n for n in problem.nodes}
-    nodes = [known[name] for name in names]
+    existing = {n.name: n for n in problem.nodes}
+    nodes = [existing[name] for name in names]
     count = Counter((n.machine_type or "unknown type", n.cluster, n.price) for n in nodes)
     return [(*key, number) for key, number in sorted(count.items())]

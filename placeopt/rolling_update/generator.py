@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
+from placeopt.core.files.documents import Document
 
 NODE_MILLICORES, NODE_MIB = 8000, 65536
 LATENCY_MS = 50
@@ -219,8 +219,8 @@ def _start(
         room[best] -= cpu[a, part].sum()
         placed += [(a, m, best) for m in part]
     for a, m, c in sorted(placed, key=lambda item: (-cpu[item[0], item[1]], item)):
-        mine = np.flatnonzero(where == c)
-        n = int(mine[free[mine, 0].argmax()])
+        own = np.flatnonzero(where == c)
+        n = int(own[free[own, 0].argmax()])
         free[n] -= (cpu[a, m], memory[a, m])
         if (free[n] < 0).any():
             return None

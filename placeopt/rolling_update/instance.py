@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Amount, Evaluation, Name, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
@@ -29,10 +29,10 @@ from placeopt.rolling_update.document import (
     UpdateSurvival,
     check_node_sets,
 )
-from placeopt.rolling_update.limit_referee import LimitReferee
+from placeopt.rolling_update.limits.referee import LimitReferee
 from placeopt.rolling_update.referee import UpdateReferee
-from placeopt.rolling_update.rule_referee import RuleReferee
-from placeopt.rolling_update.survival_referee import SurvivalReferee
+from placeopt.rolling_update.rules.referee import RuleReferee
+from placeopt.rolling_update.survival.referee import SurvivalReferee
 from placeopt.rolling_update.timeline import timeline
 
 #: The unit of prices where an instance says none.
@@ -149,10 +149,10 @@ class RollingUpdate(Problem):
 
     @cached_property
     def _survival(self) -> SurvivalReferee:
-        asked = self.survival or UpdateSurvival()
+        wanted = self.survival or UpdateSurvival()
         members = zip(self._groups, self.arrays.removed, strict=True)
         left = [() if removed else groups for groups, removed in members]
-        return SurvivalReferee(self.arrays, left, asked, self.rule_referee)
+        return SurvivalReferee(self.arrays, left, wanted, self.rule_referee)
 
     def has_places(self, where: Sequence[int]) -> bool:
         """Return whether what any one node hosts finds a place on the others, if that is asked for.
@@ -238,19 +238,19 @@ class RollingUpdate(Problem):
     def warnings(self) -> tuple[str, ...]:
         """Name overloaded nodes and broken flows of the start, and latencies that are not used."""
         a = self.arrays
-        found = [
+        results = [
             f"node {a.node_names[n]!r} starts overloaded: "
             f"{a.initial_load[n, r]} {a.resources[r]} of {a.capacity[n, r]}"
             for n, r in np.argwhere(a.initial_load > a.capacity)
         ]
         now = np.where(a.home == a.waiting, -1, a.home).tolist()
-        found += [f"at the start, {text}" for text, _ in self._referee.broken_flows(now)]
+        results += [f"at the start, {text}" for text, _ in self._referee.broken_flows(now)]
         if broken := len(self._referee.rules.broken(now)):
-            found.append(f"at the start, rules are broken {broken:,} times")
+            results.append(f"at the start, rules are broken {broken:,} times")
         named = set(self.cluster_latency_ms).union(*self.cluster_latency_ms.values())
         if idle := sorted(named - set(a.clusters)):
-            found.append(f"cluster_latency_ms names clusters without nodes: {', '.join(idle)}")
-        return tuple(found)
+            results.append(f"cluster_latency_ms names clusters without nodes: {', '.join(idle)}")
+        return tuple(results)
 
     def infeasibility(self) -> tuple[str, ...]:
         """Name what no plan can repair.
@@ -314,7 +314,7 @@ class RollingUpdate(Problem):
         moved = sum(final[m] != a.home[m] for m in starts) - waited
         final = np.where(a.removed & (final == a.waiting), -1, final)
         broken = len(self._referee.broken_flows(final.tolist()))
-        found = {
+        results = {
             "node cost": f"{self.initial_cost:g} -> {self.evaluate(plan).values[0]:g}",
             "nodes that empty": ", ".join(emptied) or "none",
             "moved to another node": str(moved),
@@ -323,19 +323,19 @@ class RollingUpdate(Problem):
             "stopped on the way": str(sum(n < 0 for _, n in steps)),
         }
         if waited:
-            found["started, after waiting"] = str(waited)
+            results["started, after waiting"] = str(waited)
         if removed := int((a.removed & (final < 0)).sum()):
-            found["removed"] = str(removed)
+            results["removed"] = str(removed)
         if a.tight_flows:
-            found["latency limits broken"] = f"{broken} of {len(a.tight_flows)} that can break"
+            results["latency limits broken"] = f"{broken} of {len(a.tight_flows)} that can break"
         if any(rule.soft for rule in self.rules):
             before, after = (
                 len(self._wishes.broken(where)) for where in (a.home.tolist(), final.tolist())
             )
-            found["soft rules broken, replica by replica"] = f"{before} -> {after}"
+            results["soft rules broken, replica by replica"] = f"{before} -> {after}"
         if self.survival is not None:
-            found["survives the loss of any one node"] = self._survival.in_words(final.tolist())
-        return found
+            results["survives the loss of any one node"] = self._survival.in_words(final.tolist())
+        return results
 
     def table(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the fields of `placeopt.rolling_update.timeline.TimelineStep` for every step."""

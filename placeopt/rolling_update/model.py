@@ -17,16 +17,16 @@ from pydantic import Field
 from pyomo.common.collections import ComponentMap
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.public import public
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
-from placeopt.rolling_update import rule_model
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.limit_model import add_limits, assign_limits
+from placeopt.rolling_update.limits.model import add_limits, assign_limits
 from placeopt.rolling_update.model_size import rules_size, survival_size
-from placeopt.rolling_update.survival_model import (
+from placeopt.rolling_update.rules import model as rule_model
+from placeopt.rolling_update.survival.model import (
     add_survival,
     assign_survival,
     survival_goal,
@@ -234,12 +234,12 @@ def _nodes_for(problem: RollingUpdate, m: int) -> list[int]:
     a = problem.arrays
     if a.pinned[m]:
         return [int(a.home[m])]
-    found = a.may_host(m)
+    result = a.may_host(m)
     if a.removed[m]:
-        return np.flatnonzero(found).tolist()
+        return np.flatnonzero(result).tolist()
     if not a.mandatory[m] and not a.drain[a.home[m]]:
-        found[a.home[m]] |= (a.new[m] <= a.capacity[a.home[m]]).all()
-    return np.flatnonzero(found).tolist()
+        result[a.home[m]] |= (a.new[m] <= a.capacity[a.home[m]]).all()
+    return np.flatnonzero(result).tolist()
 
 
 def _add_deployment(model: pyo.ConcreteModel) -> None:
@@ -376,8 +376,8 @@ def _add_replicas(model: pyo.ConcreteModel) -> None:
     def ready(k: Any, s: int, t: int) -> Any:
         one, until = sets[s], range(1, t + 1)
         removed, added = (
-            _total(k.move[m, n, u] for m in mine for n in k.nodes_of[m] for u in until)
-            for mine in (one.removed, one.added)
+            _total(k.move[m, n, u] for m in own for n in k.nodes_of[m] for u in until)
+            for own in (one.removed, one.added)
         )
         return removed - added <= one.spare
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.rule_tables import TOGETHER
+from placeopt.rolling_update.rules.tables import TOGETHER
 
 
 def rules_size(a: UpdateArrays) -> int:

@@ -20,8 +20,8 @@ import numpy as np
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
-from placeopt.rolling_update.loads import excess, fits, share
-from placeopt.rolling_update.rules import (
+from placeopt.rolling_update.packing.loads import excess, fits, share
+from placeopt.rolling_update.rules.kernels import (
     counters_of,
     is_ruled,
     leave,
@@ -47,7 +47,7 @@ class Moves(NamedTuple):
 
     number: np.ndarray  # (P,) as the rules number them
     free: np.ndarray  # (P,) no rule is about it
-    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
+    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules.kernels`
     waiting: int  # the node of what runs nowhere, yet or any more; -1 where there is none
     capacity: np.ndarray  # (N, R)
     usable: np.ndarray  # (N,) may host a hop
@@ -370,7 +370,7 @@ def _search(moves, state, part, limit, noise):
 @kernel
 def _enables(moves, state, p):
     """Return how many pending moves to the node of p, p included, would fit only if p left it."""
-    n, found = state.where[p], 0
+    n, result = state.where[p], 0
     for k in range(moves.first[n], moves.first[n + 1]):
         q = moves.members[k]
         if state.todo[q] and not fits(moves.capacity, state.load, moves.new, q, n):
@@ -378,8 +378,8 @@ def _enables(moves, state, p):
             for r in range(state.load.shape[1]):
                 amount = state.load[n, r] - state.size[p, r] + moves.new[q, r]
                 would = would and amount <= moves.capacity[n, r]
-            found += would
-    return found
+            result += would
+    return result
 
 
 @kernel
@@ -567,11 +567,11 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
     direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
-            part, found = todo[cuts[k] : cuts[k + 1]], UNKNOWN
+            part, result = todo[cuts[k] : cuts[k + 1]], UNKNOWN
             if len(part) <= min(limit, _MAX_SEARCHED):
-                found = _search(moves, state, part, limit, noise)
-            late[k] = found != FOUND
-            direct = NONE if NONE in (found, direct) else min(direct, found)
+                result = _search(moves, state, part, limit, noise)
+            late[k] = result != FOUND
+            direct = NONE if NONE in (result, direct) else min(direct, result)
     for k in range(len(cuts) - 1):
         if late[k]:
             part = todo[cuts[k] : cuts[k + 1]]

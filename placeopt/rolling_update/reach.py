@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.rolling_update import order as kernels
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.rules import counted
+from placeopt.rolling_update.rules.kernels import counted
 
 #: States that the search for a direct order may visit in each connected part of the moves.
 STATES = 20_000
@@ -71,7 +71,7 @@ def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Mo
     return moves
 
 
-def reach(
+def plan_moves(
     problem: RollingUpdate,
     target: np.ndarray,
     *,
@@ -110,15 +110,15 @@ def reach(
         direct = _DIRECT[answer]
         if best is not None and direct is None:
             direct = best.direct
-        found = Reach(
+        result = Reach(
             steps=list(zip(todo[steps[:, 0]].tolist(), steps[:, 1].tolist(), strict=True)),
             direct=direct,
             hops=int(state.tally[kernels.HOPS]),
             stops=int(state.tally[kernels.STOPS]),
             complete=bool(complete),
         )
-        if best is None or found.rank < best.rank:
-            best = found
+        if best is None or result.rank < best.rank:
+            best = result
         one_hop = best.complete and best.stops == 0 and best.hops == 1
         if best.direct or (best.direct is False and one_hop):
             break

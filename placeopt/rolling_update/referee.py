@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import validate
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdatePlan
-from placeopt.rolling_update.limit_referee import LimitReferee
-from placeopt.rolling_update.rule_referee import RuleReferee
-from placeopt.rolling_update.survival_referee import SurvivalReferee
+from placeopt.rolling_update.limits.referee import LimitReferee
+from placeopt.rolling_update.rules.referee import RuleReferee
+from placeopt.rolling_update.survival.referee import SurvivalReferee
 
 
 class UpdateReferee:

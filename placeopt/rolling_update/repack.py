@@ -10,16 +10,17 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Plan
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Plan
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors
-from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.consolidators import started_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import reach
+from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
+from placeopt.rolling_update.reach import plan_moves
 
 #: Microservices that all descents of one run together place, to trade and for the cost alone, and
 #: the largest number of descents.
@@ -69,14 +70,14 @@ def repack(
     """
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
-    asked = task.problem, task.budget, task.seed, restarts, max_hops
-    found, feasible = [], False
-    for plan in plans(*asked, trade=trade):
-        found.append(plan)
+    wanted = task.problem, task.budget, task.seed, restarts, max_hops
+    result, feasible = [], False
+    for plan in plans(*wanted, trade=trade):
+        result.append(plan)
         feasible |= task.judge(plan).feasible  # at once: a time limit is for the referee, too
     if not feasible:
-        found += last_resorts(task.problem)
-    kept = worthwhile(task, found, max_moves, min_saving_per_move)
+        result += last_resorts(task.problem)
+    kept = worthwhile(task, result, max_moves, min_saving_per_move)
     return task.front(
         map(Candidate, kept),
         method="repack",
@@ -123,7 +124,7 @@ def plans(
                 budget.spend(1)
                 made.append(plan)
                 yield made[-1]
-            budget.report(f"descent {k + 1} of {restarts}", Interim.of_plans(made))
+            budget.report(f"descent {k + 1} of {restarts}", RunSnapshot.of_plans(made))
             if budget.exhausted:
                 return
 
@@ -175,10 +176,10 @@ def _orders(
 ) -> list[dict[str, Any]]:
     """Return plans that reach a target: directly or with hops, and to trade, with stops instead."""
     tries = max(1, min(8, 1000 // len(target)))
-    found = [reach(problem, target, max_hops=max_hops, tries=tries, seed=seed)]
-    if found[0].hops > 0 and trade:
-        found.append(reach(problem, target, states=0, max_hops=0, tries=tries, seed=seed))
-    return [problem.plan(one.steps) for one in found]
+    results = [plan_moves(problem, target, max_hops=max_hops, tries=tries, seed=seed)]
+    if results[0].hops > 0 and trade:
+        results.append(plan_moves(problem, target, states=0, max_hops=0, tries=tries, seed=seed))
+    return [problem.plan(one.steps) for one in results]
 
 
 def worthwhile(
@@ -221,14 +222,14 @@ def seeds(
     encoder: RollingUpdateEncoder, rng: np.random.Generator, seconds: float | None = None
 ) -> np.ndarray:
     """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
-    found, budget = [], Budget(seconds=seconds)
+    result, budget = [], Budget(seconds=seconds)
     for descent in range(3):
         if descent and budget.out_of_time:
             break
         seed = int(rng.integers(2**31))
-        found += [
+        result += [
             encoder.encode_target(target.node)
             for view in _views(encoder.problem, trade=True)
             for target in _chosen(list(Consolidation(view, seed).targets(budget)), _ORDERED)
         ]
-    return np.unique(np.array(found, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)
+    return np.unique(np.array(result, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

@@ -63,15 +63,15 @@ def replica_sets(
     for m, ((application, _), service) in enumerate(zip(names, microservices, strict=True)):
         if service.replica_of is not None:
             members.setdefault((application, service.replica_of), []).append(m)
-    found = []
-    for (application, name), mine in members.items():
-        added = [m for m in mine if microservices[m].node is None]
-        removed = [m for m in mine if microservices[m].removed]
+    results = []
+    for (application, name), own in members.items():
+        added = [m for m in own if microservices[m].node is None]
+        removed = [m for m in own if microservices[m].removed]
         if added and removed:
             label = f"the replicas of {name!r} of {application!r}"
-            before, after = len(mine) - len(added), len(mine) - len(removed)
-            found.append(ReplicaSet(label, added, removed, before, after))
-    return found
+            before, after = len(own) - len(added), len(own) - len(removed)
+            results.append(ReplicaSet(label, added, removed, before, after))
+    return results
 
 
 def with_turns(amounts: Amounts, sets: Sequence[ReplicaSet], nowhere: int) -> Amounts:

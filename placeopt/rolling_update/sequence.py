@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.core.errors import require_known
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.core.interfaces import DecisionSequence
-from placeopt.rolling_update import rules
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.loads import all_fit
+from placeopt.rolling_update.packing.loads import all_fit
+from placeopt.rolling_update.rules import kernels as rules
 
 #: Orders of the decisions.
 ORDERS = ("emptiest-first", "given")
@@ -70,7 +70,7 @@ def _order_of_moves(problem: RollingUpdate, name: str) -> np.ndarray:
 def groups(problem: RollingUpdate) -> list[list[int]]:
     """Return for every microservice itself and the movable ones that tight flows tie it to."""
     a = problem.arrays
-    found: list[list[int]] = []
+    results: list[list[int]] = []
     for m in range(len(a.home)):
         reached, waiting = {m: None}, [m]
         while waiting:
@@ -78,8 +78,8 @@ def groups(problem: RollingUpdate) -> list[list[int]]:
                 if peer not in reached and a.movable[peer]:
                     reached[peer] = None
                     waiting.append(peer)
-        found.append(list(reached))
-    return found
+        results.append(list(reached))
+    return results
 
 
 class _Known(NamedTuple):
@@ -235,25 +235,25 @@ class RollingUpdateSequence(DecisionSequence):
         a, m = self._arrays, int(self.order[state.now[0]])
         home, empty = a.home[m], state.hosts == 0
         share = np.where(empty, state.waiting / np.maximum(self._residents, 1), 1.0)
-        found = np.zeros((self.num_actions, self._goals))
+        result = np.zeros((self.num_actions, self._goals))
         # What is left undecided at home counts less from now on, unless home is where it settles.
         leaving = a.price[home] / max(1, self._residents[home]) if empty[home] else 0.0
-        found[:, 0] = np.where(empty, a.price * (1 - share), 0.0) - leaving
-        found[home, 0] = a.price[home] * (1 - share[home])
+        result[:, 0] = np.where(empty, a.price * (1 - share), 0.0) - leaving
+        result[home, 0] = a.price[home] * (1 - share[home])
         if state.now[0] == 0:
-            found[:, 0] += a.price @ share
-        found[:, 0] /= a.price_scale
-        found[:, 1] = not a.removed[m]
+            result[:, 0] += a.price @ share
+        result[:, 0] /= a.price_scale
+        result[:, 1] = not a.removed[m]
         if not a.mandatory[m]:
-            found[home, 1] = 0.0
+            result[home, 1] = 0.0
         if a.survival.asked:
             settled = a.home.copy()
             settled[self.order] = state.choice
             grows = a.survival.added(settled, m, first=state.now[0] == 0)
-            found[: len(self.problem.nodes), 3] = grows
+            result[: len(self.problem.nodes), 3] = grows
             if a.removed[m]:  # wherever it goes: it is not counted
-                found[:, 3] = grows[0]
-        return found
+                result[:, 3] = grows[0]
+        return result
 
     def step(self, state: UpdateSequenceState, action: int) -> np.ndarray:
         """Start the next copy on a node and end the old one, in place; return the increments."""

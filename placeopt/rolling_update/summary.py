@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.markup import Bar, Cell, Mark, paragraphs, table
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH, by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT, RollingUpdate

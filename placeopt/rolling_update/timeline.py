@@ -129,7 +129,7 @@ def _steps(
     hosted: np.ndarray,
 ) -> list[TimelineStep]:
     """Return the steps in words; `lane` is the column of each node in `peak` and `hosted`."""
-    found = []
+    results = []
     last = {m: k for k, (m, n) in enumerate(steps) if n >= 0}
     for k, ((m, n), source) in enumerate(zip(steps, sources, strict=True)):
         share = peak[k + 1, lane[n]] / np.maximum(arrays.capacity[n], 1) if n >= 0 else np.zeros(1)
@@ -144,7 +144,7 @@ def _steps(
         empties = source >= 0 and source != n and not hosted[k + 1 :, lane[source]].any()
         application, microservice = arrays.names[m]
         before, after = (None if x < 0 else arrays.node_names[x] for x in (source, n))
-        found.append(
+        results.append(
             TimelineStep(
                 number=k + 1,
                 application=application,
@@ -156,4 +156,4 @@ def _steps(
                 empties=bool(empties),
             )
         )
-    return found
+    return results

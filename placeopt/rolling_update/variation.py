@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, mix, next_bits
-from placeopt.rolling_update.loads import fits, overloaded
+from placeopt.rolling_update.packing.loads import fits, overloaded
 
 #: Random nodes that are tried before a microservice goes anywhere.
 _MAX_TRIES = 12

@@ -18,9 +18,10 @@ from pydantic import AfterValidator, Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.episodes import BasePolicy, first, follow, greedy, scales, weighted
-from placeopt.core.front import Front, Plan
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import DecisionSequence, build_sequence
-from placeopt.core.interim import Interim
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights, simplex
@@ -202,7 +203,7 @@ def _plans(
         made += plans
         budget.spend(len(plans))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
-        budget.report(note, Interim.of_plans(made))
+        budget.report(note, RunSnapshot.of_plans(made))
     return made
 
 

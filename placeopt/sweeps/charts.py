@@ -26,9 +26,9 @@ def boxes(rows: Sequence[dict[str, Any]]) -> Scene | None:
     if not fronts:
         return None
     sheet, top = Scene(1000, 0), 30.0
-    for (name,), mine in groups(fronts, "instance").items():
-        methods = groups(mine, "method")
-        values = known(mine, "hypervolume")
+    for (name,), own in groups(fronts, "instance").items():
+        methods = groups(own, "method")
+        values = known(own, "hypervolume")
         room = 0.05 * float(np.ptp(values)) or 0.01
         ends = (float(values.min()) - room, float(values.max()) + room)
         panel = Panel(sheet, 230, top, 740, _LANE * len(methods), ends, (0, len(methods)))

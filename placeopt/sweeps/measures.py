@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core import indicators
-from placeopt.core.dominance import hypervolume, minimal
-from placeopt.core.front import Front
+from placeopt.core.fronts import indicators
+from placeopt.core.fronts.dominance import hypervolume, minimal
+from placeopt.core.fronts.front import Front
 from placeopt.sweeps.plan import POINTS, Cell
 
 #: Scaled values of the reference point.
@@ -60,9 +60,9 @@ def _row(
     cell: Cell, front: Front | None, part: Front | None, error: str, best: np.ndarray | None
 ) -> dict[str, Any]:
     run = front.runs[0] if front is not None and front.runs else None
-    found = (math.nan, math.nan, math.nan)
+    results = (math.nan, math.nan, math.nan)
     if part is not None and part.points and best is not None:
-        found = _indicators(part.values, best)
+        results = _indicators(part.values, best)
     gap = front.gap() if front is not None else None
     return {
         "problem": cell.document["problem"],
@@ -71,9 +71,9 @@ def _row(
         "seed": cell.task["seed"],
         "evaluations_limit": cell.task["evaluations"],
         "seconds_limit": cell.task["seconds"],
-        "hypervolume": found[0] if front is None or front.points else 0.0,
-        "igd_plus": found[1],
-        "epsilon": found[2],
+        "hypervolume": results[0] if front is None or front.points else 0.0,
+        "igd_plus": results[1],
+        "epsilon": results[2],
         "points": math.nan if part is None else len(part),
         "points_found": math.nan if front is None else len(front),
         "feasible": bool(front is not None and front.points),
@@ -96,10 +96,10 @@ def _reference(names: Sequence[str], best: np.ndarray) -> str:
 
 def _indicators(values: np.ndarray, best: np.ndarray) -> tuple[float, float, float]:
     """Return the share of the hypervolume, IGD+ and the additive epsilon, all against `best`."""
-    mine, theirs = indicators.scaled(values, best)
+    own, theirs = indicators.scaled(values, best)
     reference = [REFERENCE] * best.shape[1]
-    share = hypervolume(mine, reference) / hypervolume(theirs, reference)
-    return share, indicators.igd_plus(mine, theirs), indicators.epsilon(mine, theirs)
+    share = hypervolume(own, reference) / hypervolume(theirs, reference)
+    return share, indicators.igd_plus(own, theirs), indicators.epsilon(own, theirs)
 
 
 def ended(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -118,11 +118,11 @@ def final(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def by_pair(rows: Iterable[dict[str, Any]]) -> dict[str, dict[Pair, float]]:
     """Return method -> instance and seed -> hypervolume, of the runs that have one."""
-    found: dict[str, dict[Pair, float]] = defaultdict(dict)
+    results: dict[str, dict[Pair, float]] = defaultdict(dict)
     for row in rows:
         if not math.isnan(row["hypervolume"]):
-            found[row["method"]][row["instance"], row["seed"]] = row["hypervolume"]
-    return found
+            results[row["method"]][row["instance"], row["seed"]] = row["hypervolume"]
+    return results
 
 
 def shared(known: Iterable[Mapping[Pair, Any]]) -> list[Pair]:
@@ -139,10 +139,10 @@ def paired(rows: Sequence[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
     methods : list of str
     values : ndarray, shape (pairs, methods)
     """
-    found = by_pair(rows)
-    pairs = shared(found.values()) if found else []
-    values = [[mine[pair] for mine in found.values()] for pair in pairs]
-    return list(found), np.array(values, dtype=float).reshape(len(pairs), len(found))
+    result = by_pair(rows)
+    pairs = shared(result.values()) if result else []
+    values = [[own[pair] for own in result.values()] for pair in pairs]
+    return list(result), np.array(values, dtype=float).reshape(len(pairs), len(result))
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
@@ -176,12 +176,12 @@ class Comparison:
 
 def comparisons(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
     """Compare every two methods that have an instance and seed in common, least p-value first."""
-    found = by_pair(rows)
+    result = by_pair(rows)
     couples = []
-    for one, other in itertools.combinations(found, 2):
-        both = shared((found[one], found[other]))
+    for one, other in itertools.combinations(result, 2):
+        both = shared((result[one], result[other]))
         if both:
-            couples.append((one, other, [found[one][p] - found[other][p] for p in both]))
+            couples.append((one, other, [result[one][p] - result[other][p] for p in both]))
     values = holm([_wilcoxon(np.array(differences)) for *_, differences in couples])
     told = [
         Comparison(one, other, len(differences), float(np.median(differences)), p)

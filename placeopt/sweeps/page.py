@@ -164,9 +164,9 @@ def _budgets(rows: Sequence[dict[str, Any]]) -> str:
     """Return the median hypervolume of each method at each budget, of what all methods have."""
     runs = _runs(rows)
     lines: list[list[Cell]] = []
-    for (method, evaluations, seconds), mine in runs.items():
+    for (method, evaluations, seconds), own in runs.items():
         rivals = [other for key, other in runs.items() if key[1:] == (evaluations, seconds)]
-        both = [mine[pair] for pair in shared(rivals)]
+        both = [own[pair] for pair in shared(rivals)]
         value, taken = (median(known(both, key)) for key in ("hypervolume", "seconds"))
         budget = tables.in_words(evaluations, seconds)
         lines.append([method, budget, len(both), shown(value, ".4f"), shown(taken, ".2f")])
@@ -202,8 +202,8 @@ def _convergence(rows: Sequence[dict[str, Any]]) -> str:
         return ""
     curves: dict[str, dict[str, list[tuple[float, float]]]] = {"evaluations": {}, "seconds": {}}
     for key, lines in curves.items():
-        for (method, *_), mine in runs.items():
-            fronts = [mine[pair] for pair in both]
+        for (method, *_), own in runs.items():
+            fronts = [own[pair] for pair in both]
             place = (median(known(fronts, key)), median(known(fronts, "hypervolume")))
             lines.setdefault(method, []).append(place)
     caption = (

@@ -18,13 +18,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from placeopt import registry
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import AnyPath, read_bytes
+from placeopt.core.files.documents import validate
+from placeopt.core.files.paths import AnyPath, read_bytes
+from placeopt.core.files.shipped import find_study, instances
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
-from placeopt.core.run_directory import task_key
-from placeopt.core.shipped import find_study, instances
+from placeopt.core.runs.run_directory import task_key
 
 #: Points of each front that are measured unless the plan says otherwise.
 POINTS = 500
@@ -126,15 +126,15 @@ def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
         raise UsageError("an instance stands twice in the plan; name each once")
     labels = _labels([p.name for p in problems])
     methods = [SweptMethod(name=m) if isinstance(m, str) else m for m in plan.methods]
-    found = []
+    results = []
     for (label, problem), method in itertools.product(zip(labels, problems, strict=True), methods):
         run = registry.method(method.name).load(problem.problem)
         parameters = checked(run, method.name, method.model_extra or {})
         goals = problem.select(plan.objectives)
         for seed, budget in itertools.product(plan.seeds, budgets):
             task = task_key(problem, goals, method.name, parameters, seed, **budget)
-            found.append(Cell(label, _label(method), task, problem.to_document()))
-    return found
+            results.append(Cell(label, _label(method), task, problem.to_document()))
+    return results
 
 
 def _problem(instance: str | GeneratedInstance, folder: Path) -> Problem:
@@ -158,5 +158,5 @@ def _labels(names: list[str]) -> list[str]:
 
 
 def _label(method: SweptMethod) -> str:
-    given = ", ".join(f"{key}={value}" for key, value in (method.model_extra or {}).items())
-    return f"{method.name} ({given})" if given else method.name
+    argument = ", ".join(f"{key}={value}" for key, value in (method.model_extra or {}).items())
+    return f"{method.name} ({argument})" if argument else method.name

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from placeopt import registry
-from placeopt.core import notebook
 from placeopt.core.budget import Budget
 from placeopt.core.deferred import optional
-from placeopt.core.documents import write_parts, write_text
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.files import AnyPath
-from placeopt.core.front import Front
-from placeopt.core.progress import Told
+from placeopt.core.files.documents import write_parts, write_text
+from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.trace import with_plain_traces
 from placeopt.core.public import public
-from placeopt.core.run_directory import RunDirectory
-from placeopt.core.trace import with_plain_traces
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs import notebook
+from placeopt.core.runs.progress import Told
+from placeopt.core.runs.run_directory import RunDirectory
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.portfolio import run_document
 from placeopt.sweeps.measures import NOT_RUN, ended, measure
 from placeopt.sweeps.plan import Cell, SweepPlan, cells, read
@@ -220,10 +220,10 @@ class _Present:
 
 def _call(cell: Cell, workers: Workers) -> Call:
     task = cell.task
-    asked = (task["method"], task["parameters"], cell.document, task["objectives"], task["seed"])
+    wanted = (task["method"], task["parameters"], cell.document, task["objectives"], task["seed"])
     limits = task["evaluations"], task["seconds"]
     more = (None, workers.checkpoint(task))
-    return Call(_front_or_error, (*asked, *more), *limits, key=task)
+    return Call(_front_or_error, (*wanted, *more), *limits, key=task)
 
 
 def _front_or_error(budget: Budget, *asked: Any) -> Front | str | None:

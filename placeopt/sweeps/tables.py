@@ -53,10 +53,10 @@ class Line:
 
 def groups(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[Any, ...], list[Any]]:
     """Return the rows with equal values of these keys, by the values."""
-    found: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
+    results: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in rows:
-        found[tuple(row[key] for key in keys)].append(row)
-    return found
+        results[tuple(row[key] for key in keys)].append(row)
+    return results
 
 
 def known(rows: Iterable[dict[str, Any]], key: str) -> np.ndarray:
@@ -72,9 +72,9 @@ def median(values: np.ndarray) -> float:
 
 def lines(rows: Sequence[dict[str, Any]]) -> list[Line]:
     """Return the table of the runs of the largest budget that ended."""
-    found = []
-    for (instance,), mine in groups(ended(final(rows)), "instance").items():
-        methods = groups(mine, "method")
+    results = []
+    for (instance,), own in groups(ended(final(rows)), "instance").items():
+        methods = groups(own, "method")
         with_front = {
             method: {row["seed"] for row in group if not math.isnan(row["hypervolume"])}
             for (method,), group in methods.items()
@@ -86,7 +86,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> list[Line]:
         for (method,), group in methods.items():
             values = known(group, "hypervolume")
             low, high = np.quantile(values, (0.25, 0.75)) if len(values) else (math.nan, math.nan)
-            found.append(
+            results.append(
                 Line(
                     instance,
                     method,
@@ -97,7 +97,7 @@ def lines(rows: Sequence[dict[str, Any]]) -> list[Line]:
                     fair and middles[method] >= greatest - 1e-12,
                 )
             )
-    return found
+    return results
 
 
 def budget_of(rows: Sequence[dict[str, Any]]) -> str:
@@ -173,10 +173,10 @@ def as_latex(rows: Sequence[dict[str, Any]], note: str) -> str:
     names = header()[:-1]
     body = []
     for line in lines(rows):
-        mine = [latex(cell) for cell in cells(line)[: len(names)]]
+        own = [latex(cell) for cell in cells(line)[: len(names)]]
         if line.best:
-            mine[3] = rf"\textbf{{{mine[3]}}}"
-        body.append(" & ".join(mine) + r" \\")
+            own[3] = rf"\textbf{{{own[3]}}}"
+        body.append(" & ".join(own) + r" \\")
     top = [f"% {sentence}" for sentence in (f"placeopt {__version__}; needs booktabs.", note)]
     columns = "ll" + "r" * (len(names) - 2)
     titles = " & ".join(map(latex, names)) + r" \\"

@@ -80,8 +80,8 @@ def build_arrays(
     replicas = np.array([request.replicas for request in requests])
     limits = [offer.max_instances for offer in offers]
     demands, capacities = resources(requests, offers, int(replicas.sum()))
-    given = [ms for row in latency_ms.values() for ms in row.values()]
-    latency_digits, kept = decimals(given), unit_digits(given, len(requests))
+    values_in = [ms for row in latency_ms.values() for ms in row.values()]
+    latency_digits, kept = decimals(values_in), unit_digits(values_in, len(requests))
     latency_scale = 10**kept
     by_origin = {
         origin: [row.get(offer.location, math.inf) for offer in offers]

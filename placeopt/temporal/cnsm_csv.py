@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from placeopt.core.documents import Document, read_text
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files import AnyPath
+from placeopt.core.files.documents import Document, read_text
+from placeopt.core.files.paths import AnyPath
 
 REQUEST_COLUMNS = ("cpu", "ram", "duration", "location", "replicas")
 PRICE_COLUMNS = (

@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Division
 from placeopt.temporal.instance import Temporal
 

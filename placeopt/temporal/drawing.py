@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PRICING
 
@@ -54,7 +54,7 @@ def _lanes(problem: Temporal, plan: Plan) -> list[_Lane]:
     """Return the machines by place, pricing, size and first use."""
     requests = {r.name: r for r in problem.requests}
     offers = {(o.location, o.size): o for o in problem.offers}
-    found = []
+    results = []
     for instance in plan["instances"]:
         offer = offers[instance["location"], instance["size"]]
         blocks: dict[str, np.ndarray] = {}
@@ -66,10 +66,10 @@ def _lanes(problem: Temporal, plan: Plan) -> list[_Lane]:
                 requests[name].cpu_cores / offer.cpu_cores
             )
             memory[slots] += requests[name].memory_gib / offer.memory_gib
-        found.append(_Lane(f"{offer.location} {offer.size}", instance["pricing"], blocks, memory))
+        results.append(_Lane(f"{offer.location} {offer.size}", instance["pricing"], blocks, memory))
     order = list(PRICING)
     return sorted(
-        found,
+        results,
         key=lambda lane: (lane.label, order.index(lane.pricing), int(np.argmax(lane.memory > 0))),
     )
 
@@ -141,9 +141,9 @@ def _draw(panel: Panel, k: int, lane: _Lane) -> None:
 
 def _groups(lanes: list[_Lane]) -> list[tuple[str, int, int]]:
     """Return (place and size, first lane, number of lanes)."""
-    found, first = [], 0
+    result, first = [], 0
     for label, lot in groupby(lanes, key=lambda lane: lane.label):
         count = len(list(lot))
-        found.append((label, first, count))
+        result.append((label, first, count))
         first += count
-    return found
+    return result

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder, Parts
 from placeopt.temporal import packing, parts, variation
 from placeopt.temporal.instance import Temporal

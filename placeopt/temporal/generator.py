@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
+from placeopt.core.files.documents import Document
 
 # location size on-demand reserved spot vCPU GiB interruption
 _OFFERS = """
@@ -110,8 +110,8 @@ def generate(
         Mend the two impossible prices of Table III.
     """
     largest = {"requests": 10**6, "horizon": 10**6, "places": len(_PLACES), "max_replicas": 1000}
-    given = (requests, horizon, places, max_replicas)
-    for (label, limit), value in zip(largest.items(), given, strict=True):
+    values_in = (requests, horizon, places, max_replicas)
+    for (label, limit), value in zip(largest.items(), values_in, strict=True):
         if not 1 <= value <= limit:
             raise UsageError(f"{label} is {value}; legal: 1 to {limit}")
     rng = np.random.default_rng(seed)

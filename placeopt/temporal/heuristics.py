@@ -13,7 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Objective, nondominated
+from placeopt.core.fronts.dominance import nondominated
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import lattice

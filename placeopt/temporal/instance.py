@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -121,13 +121,13 @@ class Temporal(Problem):
 
     def warnings(self) -> tuple[str, ...]:
         """Name spot and reserved prices above on-demand, and places that nothing uses."""
-        found = []
+        results = []
         for offer in self.offers:
             on_demand = offer.on_demand_usd_per_hour
             for pricing in ("spot", "reserved"):
                 price = offer.price(pricing)
                 if on_demand is not None and price is not None and price > on_demand:
-                    found.append(
+                    results.append(
                         f"{offer.location} {offer.size}: the {pricing} price {price:g} USD/h is "
                         f"above on-demand {on_demand:g} USD/h"
                     )
@@ -135,8 +135,8 @@ class Temporal(Problem):
         used = {r.origin for r in self.requests} | {o.location for o in self.offers}
         idle = sorted(named - used)
         if idle:
-            found.append(f"latency_ms names places that nothing uses: {', '.join(idle)}")
-        return tuple(found)
+            results.append(f"latency_ms names places that nothing uses: {', '.join(idle)}")
+        return tuple(results)
 
     def infeasibility(self) -> tuple[str, ...]:
         """Say for each request that cannot be served why not."""

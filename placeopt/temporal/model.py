@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
 from placeopt.core.public import public
@@ -111,11 +111,11 @@ def _add_sets(model: pyo.ConcreteModel) -> None:
     model.LOTS = pyo.Set(initialize=data.lots, doc="r in R_i")
     model.MACHINES = pyo.Set(initialize=data.machines, doc="j in I, k in DC")
     for pricing in PRICINGS:
-        mine = [machine for machine in data.machines if machine.pricing == pricing]
+        own = [machine for machine in data.machines if machine.pricing == pricing]
         setattr(
             model,
             pricing.upper().replace("-", "_"),
-            pyo.Set(initialize=mine, doc=f"machines paid {pricing}"),
+            pyo.Set(initialize=own, doc=f"machines paid {pricing}"),
         )
     model.STARTS = pyo.Set(dimen=2, initialize=[(i, t) for i in requests for t in data.starts(i)])
     model.HOSTS = pyo.Set(

@@ -209,7 +209,7 @@ def _pack(genes, instance, packing, scratch):
                     continue
                 last = r + run[q, 2]
                 hourly, whole = price[p, 0], price[p, 1]
-                next_tried, found, taken = pool[p, 0], 0, 0
+                next_tried, result, taken = pool[p, 0], 0, 0
                 tried_end = next_tried + min(pool[p, 3], MAX_TRIED)
                 while r < last:
                     b = -1
@@ -222,12 +222,12 @@ def _pack(genes, instance, packing, scratch):
                             else:
                                 busy = bins[c, 3]
                                 longer = busy + end - max(slot, bins[c, 2])
-                                candidate[found] = c
-                                added[found] = min(hourly * longer, whole)
-                                added[found] -= min(hourly * busy, whole)
-                                found += 1
-                    if b < 0 and taken < found:
-                        b = candidate[_pop_min(added, found)]
+                                candidate[result] = c
+                                added[result] = min(hourly * longer, whole)
+                                added[result] -= min(hourly * busy, whole)
+                                result += 1
+                    if b < 0 and taken < result:
+                        b = candidate[_pop_min(added, result)]
                         taken += 1
                     if b < 0:
                         b = pool[p, 0] + pool[p, 1]

@@ -55,14 +55,14 @@ def pools(problem: Temporal) -> list[Pool]:
 
     Spot is left out where on-demand is as cheap, since it only adds interruptions.
     """
-    found = []
+    results = []
     for k, offer in enumerate(problem.offers):
         on_demand, spot = offer.on_demand_usd_per_hour, offer.spot_usd_per_hour
         if on_demand is not None or offer.reserved_usd_per_hour is not None:
-            found.append(Pool(k, False))
+            results.append(Pool(k, False))
         if spot is not None and (on_demand is None or spot < on_demand):
-            found.append(Pool(k, True))
-    return found
+            results.append(Pool(k, True))
+    return results
 
 
 def pool_arrays(problem: Temporal) -> PoolArrays:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel
 from placeopt.temporal.document import PRICINGS
@@ -187,8 +187,8 @@ class PublishedEncoder(Encoder):
             for name, copy in machine["replicas"]:
                 i = requests[name]
                 low, high = self.arrays.legal_first[i : i + 2]
-                found = np.flatnonzero(self.arrays.legal[low:high] == y)
-                genes[len(requests) + first[i] + copy] = found[0] if len(found) else 0
+                result = np.flatnonzero(self.arrays.legal[low:high] == y)
+                genes[len(requests) + first[i] + copy] = result[0] if len(result) else 0
         return np.clip(genes, self.lower, self.upper)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:

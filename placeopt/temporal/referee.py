@@ -206,10 +206,10 @@ class TemporalReferee:
         chunk = max(1, LOADS_AT_ONCE // len(times))
         for low in range(0, len(leased), chunk):
             high = min(low + chunk, len(leased))
-            mine = slice(*np.searchsorted(host, (low, high)))
+            own = slice(*np.searchsorted(host, (low, high)))
             change = np.zeros((high - low, len(times), 3), dtype=np.int64)  # vCPU, memory, replicas
-            np.add.at(change, (host[mine] - low, begin[mine]), amounts[mine])
-            np.subtract.at(change, (host[mine] - low, end[mine]), amounts[mine])
+            np.add.at(change, (host[own] - low, begin[own]), amounts[own])
+            np.subtract.at(change, (host[own] - low, end[own]), amounts[own])
             load = change.cumsum(axis=1)
             busy += ((load[:, :, 2] > 0) @ widths).tolist()
             peak = load[:, :, :2].max(axis=1, initial=0)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.core.interfaces import DecisionSequence, illegal_action
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.outside import checked_action

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.plot.markup import Bar, Cell, table
 from placeopt.temporal.document import PRICINGS
 

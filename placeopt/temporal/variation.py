@@ -101,13 +101,13 @@ def _random_replica(instance, request, random):
 @kernel
 def _companion(child, instance, request, random):
     """Return a random request; if one is found in a few draws, one that shares a pool."""
-    mine = pool_of(instance, child, _random_replica(instance, request, random))
+    own = pool_of(instance, child, _random_replica(instance, request, random))
     other = request
     for _ in range(MAX_COMPANIONS):
         other = below(random, len(instance.duration))
         if other == request or not served(instance, other):
             continue
-        if pool_of(instance, child, _random_replica(instance, other, random)) == mine:
+        if pool_of(instance, child, _random_replica(instance, other, random)) == own:
             break
     return other
 

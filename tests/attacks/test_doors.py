@@ -16,7 +16,7 @@ import pytest
 
 import placeopt
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Objective
+from placeopt.core.fronts.values import Objective
 from placeopt.core.public import public
 from placeopt.environments import make_env
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from placeopt import api, cli, registry
-from placeopt.core.documents import read_json, write_json
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import read_bytes
+from placeopt.core.files.documents import read_json, write_json
+from placeopt.core.files.paths import read_bytes
 from placeopt.plot import find_instance
 from placeopt.registry import specs
 
@@ -226,7 +226,7 @@ def test_a_fifo_without_a_writer_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is waited for, but not for ever."""
-    monkeypatch.setattr("placeopt.core.files._PATIENCE_MS", 100)
+    monkeypatch.setattr("placeopt.core.files.paths._PATIENCE_MS", 100)
     monkeypatch.chdir(tmp_path)
     os.mkfifo("fifo")
     said = error(capfd, *line.format(toy=TOY).split())

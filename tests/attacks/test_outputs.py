@@ -16,8 +16,8 @@ import pytest
 
 from placeopt import cli
 from placeopt.core.errors import DocumentError
-from placeopt.core.files import require_outputs, write_parts
-from placeopt.core.front import Front
+from placeopt.core.files.paths import require_outputs, write_parts
+from placeopt.core.fronts.front import Front
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "instances" / "temporal" / "toy.json"
@@ -101,7 +101,7 @@ def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
 
 WRITER = """
 import sys, time
-from placeopt.core.files import write_parts
+from placeopt.core.files.paths import write_parts
 def parts():
     yield b"x" * 100_000
     print("half", flush=True)

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from placeopt import api, cli
-from placeopt.core import workers
 from placeopt.core.budget import Budget
-from placeopt.core.documents import write_json
-from placeopt.core.front import Front
+from placeopt.core.files.documents import write_json
+from placeopt.core.fronts.front import Front
+from placeopt.core.runs import workers
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "instances" / "temporal" / "toy.json"

@@ -13,7 +13,8 @@ from placeopt.cli.advice import example_limit, next_commands
 from placeopt.cli.front_view import picture, plan_in_words, points_table, view
 from placeopt.cli.outcome import quality, sentences
 from placeopt.cli.tables import room
-from placeopt.core.front import Front, InstanceName, Objective, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
 
 NAME = InstanceName("temporal", "drawn", "0" * 64)
 VALUES = st.one_of(st.integers(0, 5).map(float), st.floats(1e-9, 1e12), st.just(1e12))

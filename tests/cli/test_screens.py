@@ -19,9 +19,9 @@ from placeopt import cli
 from placeopt.cli import progress
 from placeopt.cli.progress import line
 from placeopt.cli.tables import room
-from placeopt.core.front import Front
-from placeopt.core.gap import up_to
-from placeopt.core.progress import Told
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.gap import up_to
+from placeopt.core.runs.progress import Told
 
 GOLDEN = Path(__file__).parent / "golden"
 #: name -> a command; those before it have run in the same folder.

@@ -10,7 +10,7 @@ import pytest
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget, Progress
 from placeopt.core.errors import UsageError
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.snapshots import RunSnapshot
 
 
 def test_evaluations_run_out() -> None:
@@ -73,7 +73,7 @@ def test_progress_is_told_at_most_ten_times_a_second() -> None:
     budget = Budget(evaluations=100, seconds=1000, on_progress=told.append)
     budget.spend(25)
     for _ in range(1000):
-        budget.report("searching", Interim(values=lambda: found))
+        budget.report("searching", RunSnapshot(values=lambda: found))
     assert len(told) == 1
     assert (told[0].share, told[0].evaluations, told[0].best, told[0].points, told[0].note) == (
         0.25,

@@ -197,7 +197,7 @@ def test_who_watches_is_told_what_is_compiled(tmp_path: Path) -> None:
     (tmp_path / "counted.py").write_text(COUNTED)
     code = (
         "import gc\n"
-        "from placeopt.core.compiling import CLOCK\n"
+        "from placeopt.core.runs.compiling import CLOCK\n"
         "import counted\n"
         "seen = []\n"
         "with CLOCK.watched(seen.append):\n"
@@ -306,7 +306,7 @@ from pathlib import Path
 
 import numba
 import placeopt
-from placeopt.core.compiling import CLOCK
+from placeopt.core.runs.compiling import CLOCK
 from placeopt.core.kernels import cache
 
 if len(sys.argv) > 1:

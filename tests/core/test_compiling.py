@@ -11,10 +11,10 @@ from hands import Hand, compile_for, compiles
 import placeopt
 from placeopt.core import interfaces
 from placeopt.core.budget import Budget, Progress
-from placeopt.core.calls import Call
-from placeopt.core.compiling import CLOCK, PROCESS, SILENT_SECONDS, Clock, Expected, Message
 from placeopt.core.interfaces import Encoder
-from placeopt.core.workers import Workers
+from placeopt.core.runs.calls import Call
+from placeopt.core.runs.compiling import CLOCK, PROCESS, SILENT_SECONDS, Clock, Expected, Message
+from placeopt.core.runs.workers import Workers
 from placeopt.registry import problem_class
 
 

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from placeopt.core.documents import (
+from placeopt.core.errors import DocumentError
+from placeopt.core.files.documents import (
     layout,
     parse_json,
     read_json,
@@ -26,7 +27,6 @@ from placeopt.core.documents import (
     write_parts,
     write_text,
 )
-from placeopt.core.errors import DocumentError
 
 SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -188,7 +188,7 @@ def test_a_kill_in_the_middle_of_writing_leaves_the_old_file(tmp_path: Path) -> 
     target = tmp_path / "front.json"
     target.write_text('{"old": true}')
     script = (
-        "import sys, time\nfrom placeopt.core.documents import write_parts\n"
+        "import sys, time\nfrom placeopt.core.files.documents import write_parts\n"
         "def parts():\n yield b'x' * 1_000_000\n print('half', flush=True)\n"
         " time.sleep(60)\n yield b'y'\n"
         f"write_parts({str(target)!r}, parts())"
@@ -205,7 +205,7 @@ def test_a_reader_never_sees_a_part(tmp_path: Path) -> None:
     target = tmp_path / "d.json"
     write_json(target, {"n": -1, "filler": ["x"] * 5_000})
     script = (
-        "from placeopt.core.documents import write_json\n"
+        "from placeopt.core.files.documents import write_json\n"
         f"for n in range(20):\n write_json({str(target)!r}, {{'n': n, 'filler': ['x'] * 5_000}})"
     )
     writer = subprocess.Popen([sys.executable, "-c", script])

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placeopt.core import dominance
-from placeopt.core.dominance import (
+from placeopt.core.fronts import dominance
+from placeopt.core.fronts.dominance import (
     by_rays,
     farthest,
     hypervolume,
     join_bounds,
     minimal,
     nondominated,
-    thinned,
+    subset_by_contribution,
 )
 
 
@@ -104,11 +104,11 @@ def test_rows_by_rays_of_odd_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_thinning_keeps_extremes_and_more_volume_than_distance_does(columns: int) -> None:
     """Of 400 points on a sphere 30 are kept."""
     F = _sphere(400, columns)
-    kept = thinned(F, 30)
+    kept = subset_by_contribution(F, 30)
     assert len(kept) == 30 and set(F.argmin(axis=0)) <= set(kept)
     reference = _reference(F)
     assert hypervolume(F[kept], reference) > hypervolume(F[farthest(F, 30)], reference)
-    np.testing.assert_array_equal(thinned(F, 400), np.arange(400))
+    np.testing.assert_array_equal(subset_by_contribution(F, 400), np.arange(400))
 
 
 def test_infinite_values_are_compared_and_do_not_end_the_process() -> None:

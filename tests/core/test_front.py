@@ -14,19 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt.core.documents import write_json
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.front import (
-    Front,
+from placeopt.core.files.documents import write_json
+from placeopt.core.fronts.dominance import minimal, nondominated
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import (
     InstanceName,
     Objective,
     Point,
     Rejected,
     Run,
     Violation,
-    merge,
-    minimal,
-    nondominated,
     severity,
 )
 

@@ -11,7 +11,8 @@ import pytest
 
 import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front, InstanceName, Objective, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
 
 GOALS = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
 NAME = InstanceName("temporal", "<toy>", "0")

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 
 import placeopt
 from placeopt.cli import app
-from placeopt.core.dominance import hypervolume, minimal
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import Front, InstanceName, Objective, Point, merge
-from placeopt.core.gap import gap_in_words, percent
+from placeopt.core.fronts.dominance import hypervolume, minimal
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import gap_in_words, percent
+from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.report import words
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)

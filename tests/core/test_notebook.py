@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt.core import notebook
+from placeopt.core.runs import notebook
 
 
 class Cell:

@@ -15,12 +15,12 @@ import pytest
 
 import placeopt
 from placeopt import portfolio
-from placeopt.core import run_directory
-from placeopt.core.arrays_file import Arrays
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.run_directory import Checkpoint, RunDirectory
-from placeopt.core.workers import Call, Workers
+from placeopt.core.files.arrays import Arrays
+from placeopt.core.runs import run_directory
+from placeopt.core.runs.run_directory import Checkpoint, RunDirectory
+from placeopt.core.runs.workers import Call, Workers
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import enumeration, epsilon_constraint
 
@@ -148,7 +148,7 @@ def test_an_exact_search_that_was_stopped_goes_on(
 def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
     """SIGKILL; the same command again makes the evaluations that are missing."""
     script = (
-        "import sys, placeopt.core.run_directory as d; d.CHECKPOINT_SECONDS = 0.05\n"
+        "import sys, placeopt.core.runs.run_directory as d; d.CHECKPOINT_SECONDS = 0.05\n"
         "from placeopt.cli import main; main(sys.argv[1:])"
     )
     out = tmp_path / "f.json"
@@ -165,7 +165,7 @@ def test_a_search_that_was_killed_goes_on(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, **where)
     assert done.returncode == 0, done.stderr
     run = placeopt.Front.read(out).runs[0]
-    assert run.evaluations == 10000 and 0 < run.parameters["taken_up_at"] < 10000
+    assert run.evaluations == 10000 and 0 < run.parameters["resumed_at"] < 10000
 
 
 def test_arrays_are_kept(tmp_path: Path) -> None:

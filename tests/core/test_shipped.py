@@ -15,7 +15,7 @@ import pytest
 import placeopt
 from placeopt import cli
 from placeopt.core.errors import DocumentError
-from placeopt.core.shipped import best_known, instances
+from placeopt.core.files.shipped import best_known, instances
 
 
 @pytest.mark.parametrize("name", instances())

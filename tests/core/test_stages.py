@@ -9,10 +9,10 @@ import pytest
 
 import placeopt
 from placeopt import registry
-from placeopt.core import run_directory
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front
-from placeopt.core.run_directory import Checkpoint
+from placeopt.core.fronts.front import Front
+from placeopt.core.runs import run_directory
+from placeopt.core.runs.run_directory import Checkpoint
 from placeopt.core.task import Stages
 
 

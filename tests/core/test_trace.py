@@ -13,9 +13,10 @@ import pytest
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.front import Front, InstanceName, Objective, Point, Run
-from placeopt.core.interim import Interim
-from placeopt.core.trace import MAX_SAMPLES, Recorder
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import MAX_SAMPLES, Recorder
+from placeopt.core.fronts.values import InstanceName, Objective, Point, Run
 
 GOALS = (Objective("latency_ms", "ms"), Objective("served", "requests", sense="max"))
 NAME = InstanceName("temporal", "toy", "0")
@@ -31,8 +32,8 @@ def test_samples_are_measured_by_hand() -> None:
     recorder = Recorder(["latency_ms", "served"], SIGNS)
     found = np.array([[4.0, 1.0], [5.0, 1.0]])
     bound = np.array([[1.0, 5.0]])
-    recorder.see(0.5, 10, Interim(values=lambda: found, bounds=lambda: bound))
-    recorder.see(0.6, 10, Interim(values=lambda: found))  # not time for one yet
+    recorder.see(0.5, 10, RunSnapshot(values=lambda: found, bounds=lambda: bound))
+    recorder.see(0.6, 10, RunSnapshot(values=lambda: found))  # not time for one yet
     whole = replace(front((4.0, 1.0), (2.0, 0.0)), bounds=((2.0, 1.0),))
     trace = recorder.trace(whole, 2.0, 40, (6.0, -1.0))
     assert trace is not None
@@ -45,8 +46,8 @@ def test_other_columns_are_named() -> None:
     """Columns are found by their names; what misses one is left out."""
     recorder = Recorder(["latency_ms"], np.ones(1))
     rows = np.array([[9.0, 3.0]])
-    recorder.see(0.1, 1, Interim(values=lambda: rows, names=("moves", "latency_ms")))
-    recorder.see(0.2, 9, Interim(values=lambda: rows, names=("moves", "cost_usd")))
+    recorder.see(0.1, 1, RunSnapshot(values=lambda: rows, names=("moves", "latency_ms")))
+    recorder.see(0.2, 9, RunSnapshot(values=lambda: rows, names=("moves", "cost_usd")))
     goal = Front(NAME, GOALS[:1], (Point((1.0,), {}),))
     trace = recorder.trace(goal, 1.0, 20)
     assert trace is not None and trace.ideal == ((3.0,), (1.0,))
@@ -57,7 +58,7 @@ def test_a_long_run_keeps_few_samples() -> None:
     recorder = Recorder(["latency_ms", "served"], SIGNS)
     found = np.array([[4.0, 1.0]])
     for k in range(1, 20_000):
-        recorder.see(k / 1000, 10_000 * k, Interim(values=lambda: found))
+        recorder.see(k / 1000, 10_000 * k, RunSnapshot(values=lambda: found))
     trace = recorder.trace(front((4.0, 1.0)), 200.0, 200_000_000)
     assert trace is not None and 20 <= len(trace.seconds) <= MAX_SAMPLES + 1
     steps = np.diff(np.log(trace.evaluations[5:-1]))
@@ -203,7 +204,7 @@ def test_a_trace_survives_a_file(tmp_path: Path) -> None:
 )
 def test_a_broken_trace_is_one_message(change: dict[str, Any], said: str) -> None:
     recorder = Recorder(["latency_ms", "served"], SIGNS)
-    recorder.see(0.5, 10, Interim(values=lambda: np.array([[4.0, 1.0]])))
+    recorder.see(0.5, 10, RunSnapshot(values=lambda: np.array([[4.0, 1.0]])))
     whole = front((4.0, 1.0))
     trace = recorder.trace(whole, 1.0, 20)
     document = json.loads(replace(whole, runs=(Run("m", 1, 1.0, trace=trace),)).to_json())

@@ -11,7 +11,7 @@ from dying_tasks import die_once
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import MissingExtraError, UsageError
-from placeopt.core.workers import Call, Workers
+from placeopt.core.runs.workers import Call, Workers
 
 
 def square(budget: Budget, number: int) -> int:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from brute_force import Document, Values, best, judge
 
-from placeopt.core.dominance import hypervolume
-from placeopt.core.front import Front
+from placeopt.core.fronts.dominance import hypervolume
+from placeopt.core.fronts.front import Front
 
 #: Methods that answer exactly when they say that they are completed.
 EXACT = ("bin-plans", "epsilon-constraint")

@@ -20,7 +20,7 @@ from faults import faults
 import placeopt
 from placeopt import registry
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 
 SEEDS = 9
 POLICIES = {"multi-cluster": "multi-cluster-fixed-rate5", "rescheduling": "rescheduling-testbed"}

@@ -255,9 +255,9 @@ def test_large_applications_are_left_alone() -> None:
     problem = EdgeCloud.from_document(document)
     assert shapes(problem.arrays) is None
     relaxation = Relaxation(problem)
-    assert not closing.closes(relaxation, Budget(seconds=1))
-    assert not closing.closes(Relaxation(tiny(1)), Budget(evaluations=1000))
-    assert closing.closes(Relaxation(tiny(1)), Budget(seconds=1))
+    assert not closing.is_applicable(relaxation, Budget(seconds=1))
+    assert not closing.is_applicable(Relaxation(tiny(1)), Budget(evaluations=1000))
+    assert closing.is_applicable(Relaxation(tiny(1)), Budget(seconds=1))
     prices = relaxation.ascend(WEIGHT, Budget(evaluations=100), 10)
     hosts = PlanBuilder(relaxation, np.random.default_rng(0)).build(prices)
     found = closing.close(relaxation, prices, hosts, 1e9, Budget(seconds=10))

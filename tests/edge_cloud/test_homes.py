@@ -11,7 +11,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
+from placeopt.edge_cloud.local_search.homes import Homes, homes, max_source_revenue
 from placeopt.edge_cloud.local_search.prices import Relaxation
 
 WEIGHT = 0.2
@@ -78,7 +78,7 @@ def test_what_is_paid_is_the_most_of_any_set(seed: int) -> None:
     known = homes(instance)
     charge, slope = rng.random((40, 1)), np.ones((40, 1))
     most = sum(max(charge[sorted(one), 0].sum() for one in sets) for _, sets in groups(known))
-    assert fill(known, charge, slope) == pytest.approx(most)
+    assert max_source_revenue(known, charge, slope) == pytest.approx(most)
     assert charge[slope[:, 0] == 0].sum() == pytest.approx(most + charge[known.free].sum())
 
 

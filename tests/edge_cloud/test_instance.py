@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt import cli, registry
-from placeopt.core.documents import write_json
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files.documents import write_json
 from placeopt.edge_cloud.arrays import possible_nodes
 from placeopt.edge_cloud.generator import TOPOLOGIES
 from placeopt.edge_cloud.instance import EdgeCloud

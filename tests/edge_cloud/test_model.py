@@ -12,7 +12,7 @@ import pytest
 from placeopt import models
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.core.task import Task
 from placeopt.edge_cloud.arrays import possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud

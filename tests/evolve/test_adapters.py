@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.core.dominance import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 

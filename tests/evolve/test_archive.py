@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.evolve import archive as module
 from placeopt.evolve.archive import VectorArchive
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.core.dominance import contributions, hypervolume, nondominated
+from placeopt.core.fronts.dominance import contributions, hypervolume, nondominated
 from placeopt.core.interfaces import Parts
 from placeopt.evolve import moead, recombination
 from placeopt.temporal.instance import Temporal

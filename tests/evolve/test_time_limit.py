@@ -10,7 +10,7 @@ from hands import Hand
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.compiling import Clock
+from placeopt.core.runs.compiling import Clock
 from placeopt.temporal.encoder import TemporalEncoder
 
 

@@ -104,7 +104,7 @@ def test_an_ordered_set_becomes_binary_variables(solver, level):
         used = np.flatnonzero(x)
         if len(used) <= level and (len(used) < 2 or used[1] - used[0] == 1):
             vectors.append(tables @ x)
-    truth = placeopt.core.front.minimal(np.array(vectors)).tolist()
+    truth = placeopt.core.fronts.front.minimal(np.array(vectors)).tolist()
     front = placeopt.enumerate(model, solver=solver)
     assert front.values.tolist() == sorted(truth)
     assert status(front) == "complete"

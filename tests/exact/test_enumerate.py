@@ -17,7 +17,7 @@ from pyomo.gdp import Disjunction
 
 import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.edge_cloud import model as edge_cloud
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import engines, solvers

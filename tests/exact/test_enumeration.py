@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
-from placeopt.core.dominance import hypervolume
 from placeopt.core.errors import SolverError
-from placeopt.core.front import Objective, minimal
+from placeopt.core.fronts.dominance import hypervolume, minimal
+from placeopt.core.fronts.values import Objective
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import in_units, in_values
-from placeopt.exact.memory import Found, Memory, Precision
+from placeopt.exact.memory import Found, Precision, SearchHistory
 from placeopt.exact.regions import Box
 from placeopt.exact.unknown import Unknown
 
@@ -341,9 +341,9 @@ def test_a_weighted_sum_that_contradicts_a_known_point_proves_nothing():
 
 
 def test_boxes_hold_much_of_what_is_unknown():
-    memory = Memory(precision([True, True]), [0.0, 0.0])
+    memory = SearchHistory(precision([True, True]), [0.0, 0.0])
     box = Box(np.zeros(2), np.full(2, 99.0), memory.whole, 0)
-    memory.meet(Found((50.0, 0.0)))  # decides the right half
+    memory.add_point(Found((50.0, 0.0)))  # decides the right half
     unknown = Unknown(box, memory)
     limits = unknown.largest_box([])
     assert limits[0] < 50
@@ -351,7 +351,7 @@ def test_boxes_hold_much_of_what_is_unknown():
     assert abs(unknown.share - 0.5) < 0.05
     below = unknown.largest_box([np.array([49.0, 59.0])])
     assert below[1] >= 60
-    memory.refute(0, np.array([math.inf, 89.0]), 50.0)
+    memory.exclude_below(0, np.array([math.inf, 89.0]), 50.0)
     assert unknown.largest_box([])[1] >= 90
     unknown.give_up(np.array([49.0, 99.0]))
     assert unknown.largest_box([]) is None

@@ -11,7 +11,7 @@ import pytest
 
 import placeopt
 from placeopt.core.errors import UsageError
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 
 SOLVERS = ("highs", "scip")
 

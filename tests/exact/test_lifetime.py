@@ -41,8 +41,8 @@ class Highs(engines.HighsEngine):
     def stop(self):
         pass
 
-    def again(self, settings, start):
-        super().again(settings, start)
+    def reset_for_rerun(self, settings, start):
+        super().reset_for_rerun(settings, start)
         self._option("time_limit", 1.0)
 
 

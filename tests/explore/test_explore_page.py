@@ -11,7 +11,7 @@ import pytest
 from browser import Page, browser, needs_chromium
 
 import placeopt
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.explore.runs import Runs
 from placeopt.explore.server import Explorer, in_background
 from placeopt.explore.source import FrontSource
@@ -119,7 +119,7 @@ def test_it_solves_where_that_is_allowed(
 ) -> None:
     """From an instance without a front to a plan."""
     monkeypatch.chdir(tmp_path)
-    shutil.copy(placeopt.core.shipped.find("chain-12"), tmp_path / "mine.json")
+    shutil.copy(placeopt.core.files.shipped.find("chain-12"), tmp_path / "mine.json")
     with visited(chromium, "mine.json", solve=True):
         chromium.wait("!document.getElementById('empty').hidden")
         assert chromium.run("document.getElementById('choice').hidden")

@@ -20,7 +20,7 @@ import pytest
 import placeopt
 from placeopt.cli import main
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.explore.runs import Runs
 from placeopt.explore.server import Explorer, in_background
 from placeopt.explore.source import FrontSource

@@ -13,13 +13,13 @@ from made_clusters import made_cluster, prices
 
 from placeopt import api
 from placeopt.cli import main
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import ApprovalPage, approval_html, markdown
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.report import html
 from placeopt.rolling_update import summary
 

@@ -19,8 +19,8 @@ from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.manifests import KINDS, RESOURCES
 from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import PodSize
-from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]
 #: Defect -> tests of the exported script.

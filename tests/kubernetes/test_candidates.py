@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from placeopt import api
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files.documents import validate
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import ApprovalPage, markdown
 from placeopt.kubernetes.candidates import read_candidates
@@ -21,8 +21,8 @@ from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.price_files import read_prices
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.tables import TableRow
-from placeopt.kubernetes.units import MovingRules
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
 from placeopt.rolling_update.fleet_change import fleet_change

@@ -10,8 +10,8 @@ import pytest
 from little_clusters import Json, container, deployment, imported, node, services, texts
 
 from placeopt import api
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError
+from placeopt.core.files.documents import validate
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import Imported

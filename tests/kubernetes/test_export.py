@@ -19,8 +19,8 @@ from shop import items_of, shop_of
 
 import placeopt
 from placeopt import cli
-from placeopt.core.documents import parse_json
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.core.files.documents import parse_json
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.export import export, steps, steps_document
 from placeopt.kubernetes.origin import Origin

@@ -21,7 +21,7 @@ from placeopt.kubernetes.export import export
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 

@@ -18,8 +18,8 @@ from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 from placeopt.kubernetes.objects import pod_spec
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import Source, View
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
-from placeopt.kubernetes.units import MovingRules
 
 Json = dict[str, Any]
 

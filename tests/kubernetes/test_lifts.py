@@ -16,8 +16,8 @@ from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
 from placeopt.kubernetes.consolidate.situation import planned, solved
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests
-from placeopt.kubernetes.units import MovingRules
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"

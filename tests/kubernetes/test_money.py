@@ -12,7 +12,8 @@ from little_clusters import Json, deployment, ended, imported, node, texts
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.front import Front, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Point
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.commitments import read_commitments

@@ -18,9 +18,10 @@ from little_clusters import (
     written,
 )
 
-from placeopt.core.documents import validate
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.front import Front, Point
+from placeopt.core.files.documents import validate
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Point
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.export import export

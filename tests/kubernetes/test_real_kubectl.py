@@ -31,7 +31,7 @@ from stub_shop import (
 )
 
 from placeopt import cli
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import from_document

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from little_clusters import Json, deployment, imported, node
 
-from placeopt.core.front import Front, Objective, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective, Point
 from placeopt.kubernetes.approval import Approval, WorkloadPlaces
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.importing import Imported
@@ -142,6 +143,6 @@ def test_two_numbers_need_no_space(values: list[tuple[float, ...]], axes: int) -
 
 
 def shop_name() -> Any:
-    from placeopt.core.front import InstanceName
+    from placeopt.core.fronts.values import InstanceName
 
     return InstanceName("rolling-update", "shop", "0" * 64)

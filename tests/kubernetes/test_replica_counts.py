@@ -11,7 +11,7 @@ from shop import items_of, shop_of
 
 from placeopt import api
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import markdown
 from placeopt.kubernetes.export import export, steps

@@ -16,7 +16,7 @@ from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.verify import verify, verify_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))

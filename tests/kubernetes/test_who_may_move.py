@@ -15,7 +15,7 @@ from placeopt import api, cli
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.units import MovingRules
+from placeopt.kubernetes.replicas import MovingRules
 
 Json = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"

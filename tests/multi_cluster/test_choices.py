@@ -14,7 +14,7 @@ from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.outcomes import replicas_that_fit, take_by_weight
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 from placeopt.rl.evaluation import evaluate, greedy
 
 SEEDS = np.arange(30, dtype=np.uint64)
@@ -173,7 +173,7 @@ def test_karmada_divided_plans_are_what_the_referee_says(semantics):
     problem = MultiCluster.generate(seed=4, requests=25, semantics=semantics)
     point = placeopt.solve(problem, "karmada-divided").points[0]
     assert sum(len(decision) > 1 for decision in point.plan["decisions"]) > 5
-    stream = Stream.of(problem)
+    stream = EpisodeBatch.of(problem)
     policies.play(stream, policies.karmada_divided, np.random.default_rng(0))
     worst = [1000.0, 16.0, 0.75, 1.0]
     assert point.values == pytest.approx(stream.values(worst)[0])
@@ -206,7 +206,7 @@ def test_a_first_spread_that_places_whatever_fits(semantics, first_spread):
         assert whole > of_others + 0.1, "one pass leaves replicas out"
 
     problem = MultiCluster.generate(seed=4, requests=25, semantics=semantics)
-    stream = Stream.of(problem, first_spread=first_spread)
+    stream = EpisodeBatch.of(problem, first_spread=first_spread)
     policies.play(stream, policies.of("myopic", BALANCED), np.random.default_rng(0))
     verdict = problem.evaluate(stream.plan(0))
     assert verdict.feasible

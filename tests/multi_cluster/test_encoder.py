@@ -16,7 +16,7 @@ from placeopt.core.task import Task
 from placeopt.evolve.moead import run as moead
 from placeopt.multi_cluster.heuristics import greedy
 from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -77,7 +77,7 @@ def test_vectors_are_played_as_step_by_step(clusters: int) -> None:
         problem = MultiCluster.generate(clusters, clusters=clusters, requests=60, rate=rate)
         encoder = build_encoder(problem, problem.objectives)
         X = encoder.sample(np.random.default_rng(1), 40)
-        stream = Stream.of(problem, len(X))
+        stream = EpisodeBatch.of(problem, len(X))
         for genes in X.T:
             accepts, reward = stream.outcomes.accepts, stream.parts.sum(axis=2)
             best = np.where(accepts.any(axis=1), np.where(accepts, reward, -99).argmax(axis=1), -1)

@@ -13,7 +13,7 @@ from placeopt.multi_cluster import heuristics as methods
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 NOBODY = np.random.default_rng(0)
 
@@ -23,7 +23,7 @@ def stream(
     replicas: int = 2,
     threshold: float = 400.0,
     **request: float,
-) -> Stream:
+) -> EpisodeBatch:
     """One request on clusters given as (cores, GiB, cores allocated, latency to all others)."""
     names = [f"c{k}" for k in range(len(clusters))]
     document = {
@@ -55,7 +55,7 @@ def stream(
             }
         ],
     }
-    made = Stream.of(MultiCluster.from_document(document))
+    made = EpisodeBatch.of(MultiCluster.from_document(document))
     made.reset()
     return made
 
@@ -107,7 +107,7 @@ def test_myopic_takes_the_highest_reward() -> None:
 
 
 def reward(name: str, strategy: str, episodes: int, **options: object) -> np.ndarray:
-    batch = Stream(episodes, **options)
+    batch = EpisodeBatch(episodes, **options)
     batch.reset(np.arange(episodes, dtype=np.uint64))
     weights = np.array(STRATEGIES[strategy])
     return policies.play(batch, policies.of(name, weights), np.random.default_rng(0)) @ weights

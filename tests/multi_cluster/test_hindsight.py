@@ -15,14 +15,14 @@ from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.hindsight import hindsight, optimistic, optimum
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 
 def brute(problem: MultiCluster, weights: np.ndarray) -> float:
     """The highest reward of all legal sequences of actions."""
     actions = len(problem.clusters) + 4
     X = np.array(list(itertools.product(range(actions), repeat=len(problem.requests))))
-    stream = Stream.of(problem, len(X))
+    stream = EpisodeBatch.of(problem, len(X))
     stream.reset()
     total, legal = np.zeros(len(X)), np.ones(len(X), dtype=bool)
     for genes in X.T:
@@ -54,7 +54,7 @@ def test_no_reward_exceeds_the_optimistic_one(semantics: str) -> None:
         MultiCluster.generate(3, semantics=semantics, requests=40, most_replicas=20),
         np.random.default_rng(0),
     )
-    stream = Stream.of(problem, 50)
+    stream = EpisodeBatch.of(problem, 50)
     stream.reset()
     for t in range(40):
         for row in STRATEGIES.values():
@@ -71,7 +71,7 @@ def test_hindsight_is_not_below_any_policy() -> None:
     facts = front.runs[0].parameters
     assert facts["states"] == 200 and STRATEGIES.keys() <= facts.keys()
     for name, row in STRATEGIES.items():
-        stream = Stream.of(problem)
+        stream = EpisodeBatch.of(problem)
         stream.reset()
         earned = policies.play(
             stream, policies.of("myopic", row), np.random.default_rng(0)

@@ -16,7 +16,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import DEPLOYMENTS, STRATEGIES, TYPES
 from placeopt.multi_cluster.referee import gini
-from placeopt.multi_cluster.simulator.stream import Stream
+from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 A, B, C = "a", "b", "c"
 
@@ -230,7 +230,7 @@ def test_simulator_equals_referee(
     problem = MultiCluster.generate(
         seed, clusters=clusters, requests=40, semantics=semantics, rate=rate, most_replicas=most
     )
-    stream, rng = Stream.of(problem, 4), np.random.default_rng(seed)
+    stream, rng = EpisodeBatch.of(problem, 4), np.random.default_rng(seed)
     stream.reset()
     ended = np.zeros(4, dtype=bool)
     while not ended.all():

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import placeopt
-from placeopt.core import run_directory
 from placeopt.core.budget import Budget
-from placeopt.core.compiling import CLOCK, Clock
 from placeopt.core.errors import UnsupportedError
+from placeopt.core.runs import run_directory
+from placeopt.core.runs.compiling import CLOCK, Clock
 from placeopt.multi_cluster import changes, placement_search
 from placeopt.multi_cluster.encoder import MultiClusterEncoder
 from placeopt.multi_cluster.instance import MultiCluster
@@ -197,5 +197,5 @@ def test_a_run_that_was_cancelled_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(run_directory, "_SESSION", "another process")
     again = placeopt.solve(problem, "placement-search", evaluations=8000, run_dir=tmp_path)
     reference = np.maximum(part.reference(), again.reference())
-    assert again.runs[0].evaluations == 8000 and again.runs[0].parameters["taken_up_at"] > 0
+    assert again.runs[0].evaluations == 8000 and again.runs[0].parameters["resumed_at"] > 0
     assert again.hypervolume(reference) >= part.hypervolume(reference)

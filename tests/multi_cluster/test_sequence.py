@@ -13,7 +13,7 @@ from placeopt.core.interfaces import build_sequence
 from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
-from placeopt.multi_cluster.simulator.stream import UNIT, Stream
+from placeopt.multi_cluster.simulator.stream import UNIT, EpisodeBatch
 from placeopt.rollout import rollout
 
 SEMANTICS = ("fixed", "published")
@@ -24,7 +24,7 @@ def seeds(count: int, first: int = 0) -> np.ndarray:
     return np.arange(first, first + count, dtype=np.uint64)
 
 
-def any_legal(batch: Stream, rng: np.random.Generator) -> np.ndarray:
+def any_legal(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
     return np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1)
 
 
@@ -108,7 +108,7 @@ def spreads(
             }
         ],
     }
-    stream = Stream.of(MultiCluster.from_document(document))
+    stream = EpisodeBatch.of(MultiCluster.from_document(document))
     stream.reset()
     legal = stream.masks[0, len(free) :]
     return [stream.outcomes.split[0, s].tolist() if legal[s] else None for s in range(3)]
@@ -288,7 +288,7 @@ def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
     problem = MultiCluster.generate(
         2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4
     )
-    stream = Stream.of(problem, 2)
+    stream = EpisodeBatch.of(problem, 2)
     stream.reset()
     stream.redraw(np.array([1, 2], dtype=np.uint64))
     w, t = stream.traces, problem.arrays

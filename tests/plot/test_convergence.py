@@ -13,7 +13,7 @@ pytest.importorskip("matplotlib")
 import placeopt
 from placeopt.cli import main
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.plot import convergence, plot_convergence
 from placeopt.plot.scene import Disc, Outline, Panel, Scene, Words
 

@@ -13,7 +13,7 @@ from browser import Page, browser, needs_chromium
 
 import placeopt
 from placeopt import plot, report
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 
 PAGES: dict[str, Callable[[Front, Problem, Path], object]] = {

@@ -16,7 +16,8 @@ from browser import Page, browser, needs_chromium
 
 import placeopt
 from placeopt.cli import main
-from placeopt.core.front import Front, InstanceName, Objective, Point
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.core.problem import Problem
 from placeopt.plot import in_notebook, plot_front
 from placeopt.plot.front_data import MAX_PLANS, front_data, plan_numbers
@@ -343,7 +344,7 @@ def test_a_browser_that_cannot_unpack_says_so(chromium: Page, tmp_path: Path) ->
 
 def test_a_page_is_small_and_self_contained() -> None:
     """The best front of aws-50 with all plans: well below the 2.5 MB that a mail carries."""
-    file = placeopt.core.shipped.best_known("aws-50")
+    file = placeopt.core.files.shipped.best_known("aws-50")
     front = Front.read(file)
     text = page(front, placeopt.load("aws-50"))
     assert len(plan_numbers(front)) == len(front) and len(text) < 400_000

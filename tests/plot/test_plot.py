@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
-from placeopt.core.front import Front, InstanceName, Objective, Point, Run
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point, Run
 from placeopt.plot import find_instance, plot_front, plot_plan, require
 from placeopt.plot.front_page import page
 from placeopt.plot.scene import Outline

@@ -15,7 +15,8 @@ pytest.importorskip("matplotlib")
 
 from placeopt import cli, registry, report
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Evaluation, Front, Objective, Point, Run
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Evaluation, Objective, Point, Run
 from placeopt.core.problem import Problem
 from placeopt.core.spec import ProblemSpec
 from placeopt.kubernetes.export import export

@@ -17,7 +17,8 @@ from browser import browser, needs_chromium
 import placeopt
 from placeopt import report
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, InstanceName, Objective, Point, Rejected, Run, Violation
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point, Rejected, Run, Violation
 from placeopt.core.problem import Problem
 from placeopt.plot.markup import Bar, clean, number, table
 from placeopt.registry import problem_class, specs

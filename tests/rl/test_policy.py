@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placeopt.core.arrays_file import Arrays, write_arrays
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files.arrays import Arrays, write_arrays
 from placeopt.rl import policy_file
 from placeopt.rl.policy import Shape, TrainedPolicy
 

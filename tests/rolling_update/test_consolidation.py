@@ -11,11 +11,11 @@ import pytest
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.rolling_update import bounds as bounds_module
-from placeopt.rolling_update import consolidation
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
-from placeopt.rolling_update.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import reach
+from placeopt.rolling_update.packing import consolidation
+from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
+from placeopt.rolling_update.reach import plan_moves
 
 
 def tiny(seed: int) -> RollingUpdate:
@@ -168,7 +168,7 @@ def test_the_papers_instances_are_packed_to_the_bound(clusters: int) -> None:
         search = Consolidation(problem, seed)
         last = list(search.targets(Budget()))[-1]
         assert last.price == search.lowest == 8
-        found = reach(problem, last.node)
+        found = plan_moves(problem, last.node)
         verdict = problem.evaluate(problem.plan(found.steps))
         assert verdict.feasible
         assert verdict.values[0] == 8

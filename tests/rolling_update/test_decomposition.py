@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, minimal
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update.bounds import bound_vectors

@@ -10,7 +10,7 @@ import pytest
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
 from placeopt.rolling_update import baselines

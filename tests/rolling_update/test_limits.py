@@ -10,12 +10,12 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.rolling_update.consolidators import karpenter_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.printed_model import build_printed
-from placeopt.rolling_update.reach import reach
+from placeopt.rolling_update.reach import plan_moves
 from placeopt.rolling_update.sequence import RollingUpdateSequence
 
 Json = dict[str, Any]
@@ -194,7 +194,7 @@ def test_hops_keep_sums(most: int, bought: int) -> None:
         ],
         "limits": [{"name": "pool", "amounts": {"n2": 1}, "most": most}],
     }
-    found = reach(instance(document), np.array([1, 0]))
+    found = plan_moves(instance(document), np.array([1, 0]))
     assert (found.hops, found.stops) == ((1, 0) if most and bought < 0 else (0, 1))
     assert found.complete
 

@@ -9,8 +9,8 @@ import pytest
 
 from placeopt.rolling_update import order as kernels
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import Reach, reach
-from placeopt.rolling_update.rule_tables import tables
+from placeopt.rolling_update.reach import Reach, plan_moves
+from placeopt.rolling_update.rules.tables import tables
 
 MANY = 2**40
 #: The tables of no rules for 12 microservices on 5 nodes.
@@ -156,7 +156,7 @@ def test_two_full_nodes_swap_by_a_hop_or_a_stop(
     spare: bool, limits: dict[str, int], expected: tuple[int, int, bool]
 ) -> None:
     problem = two_full_nodes(spare)
-    found = reach(problem, np.array([1, 0]), **limits)  # type: ignore[arg-type]
+    found = plan_moves(problem, np.array([1, 0]), **limits)  # type: ignore[arg-type]
     assert found.direct is False
     assert (found.hops, found.stops, found.complete) == expected
     if found.complete:
@@ -169,9 +169,9 @@ def test_two_full_nodes_swap_by_a_hop_or_a_stop(
 def test_generated_targets_are_reached(seed: int) -> None:
     problem = RollingUpdate.generate(seed, clusters=2 + seed % 3)
     target = problem.arrays.home.copy()
-    found: Reach = reach(problem, target, tries=4)
+    found: Reach = plan_moves(problem, target, tries=4)
     assert problem.arrays.starts_of(target).sum() == 10
     verdict = problem.evaluate(problem.plan(found.steps))
     assert verdict.feasible
     assert verdict.values == (12.0, 10.0 + found.hops, found.stops)
-    assert found == reach(problem, target, tries=4)
+    assert found == plan_moves(problem, target, tries=4)

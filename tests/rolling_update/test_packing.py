@@ -9,9 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from placeopt.rolling_update import emptying, packing
-from placeopt.rolling_update.consolidation import packing_instance
 from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.packing import emptying
+from placeopt.rolling_update.packing import kernels as packing
+from placeopt.rolling_update.packing.consolidation import packing_instance
 
 SEEDS = range(60)
 
@@ -105,7 +106,7 @@ class Twin:
             self.put(m, to)
         return True
 
-    def settle(self) -> None:
+    def move_back_home(self) -> None:
         while sum(self._settle(m) for m in self.movers):
             pass
 
@@ -126,7 +127,7 @@ class Twin:
                 return True
         return False
 
-    def ease(self) -> None:
+    def evict_unrestartable(self) -> None:
         a = self.a
         for m in self.movers:
             h = int(a.home[m])
@@ -228,8 +229,8 @@ def test_microservices_settle_at_home_as_by_the_twin() -> None:
     for seed in SEEDS:
         case, state, twin, movers = started(seed, at_home=False)
         before = state.node.copy()
-        packing.settle(case, state)
-        twin.settle()
+        packing.move_back_home(case, state)
+        twin.move_back_home()
         check(case, state, twin, movers)
         settled += int((before != state.node).sum())
     assert settled > 50
@@ -239,8 +240,8 @@ def test_microservices_that_cannot_restart_leave_as_by_the_twin() -> None:
     left = 0
     for seed in SEEDS:
         case, state, twin, movers = started(seed)
-        packing.ease(case, state)
-        twin.ease()
+        packing.evict_unrestartable(case, state)
+        twin.evict_unrestartable()
         check(case, state, twin, movers)
         left += int((state.node != case.home).sum())
     assert left > 20

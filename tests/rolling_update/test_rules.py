@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, minimal
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
-from placeopt.rolling_update import rules as kernels
 from placeopt.rolling_update.baselines import recreate_plan, rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.cheapest import cheapest_plan
@@ -24,6 +24,7 @@ from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import repack
+from placeopt.rolling_update.rules import kernels
 from placeopt.rolling_update.sequence import RollingUpdateSequence
 
 Json = dict[str, Any]

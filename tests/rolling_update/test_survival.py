@@ -15,15 +15,15 @@ import pytest
 from placeopt import api
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.losses import num_homeless
 from placeopt.rolling_update.sequence import RollingUpdateSequence
+from placeopt.rolling_update.survival.losses import num_unplaceable
 
 Json = dict[str, Any]
 GOALS = ["node_cost", "starts", "lost_at_worst"]
@@ -216,7 +216,7 @@ def test_the_compiled_check_agrees_with_the_referee() -> None:
         problem = RollingUpdate.from_document(document | {"rules": rules, "survival": survival})
         a = problem.arrays
         targets = rng.integers(len(problem.nodes), size=(8, len(a.home)))
-        for target, count in zip(targets, num_homeless(a, targets).tolist(), strict=True):
+        for target, count in zip(targets, num_unplaceable(a, targets).tolist(), strict=True):
             homeless = problem._survival.homeless(target.tolist())
             assert count == sum(map(len, homeless.values())), (seed, target)
             some += 0 < count < len(target)

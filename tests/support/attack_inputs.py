@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from placeopt import cli
-from placeopt.core.arrays_file import Arrays, read_arrays, write_arrays
+from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
 from placeopt.core.parameters import parameters as declared
 from placeopt.registry import methods, problem_class, specs
 from placeopt.rl import policy_file

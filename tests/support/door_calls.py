@@ -31,8 +31,8 @@ import pyomo.environ as pyo
 import placeopt
 from placeopt import kubernetes
 from placeopt.core.errors import PlaceoptError
+from placeopt.core.files.shipped import clusters
 from placeopt.core.interfaces import build_encoder, build_sequence
-from placeopt.core.shipped import clusters
 from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
 

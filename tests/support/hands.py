@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from placeopt.core.budget import Budget
-from placeopt.core.compiling import CLOCK, Clock
+from placeopt.core.runs.compiling import CLOCK, Clock
 
 
 class Hand:

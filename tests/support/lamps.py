@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 import placeopt
-from placeopt.core.front import Evaluation, Objective
+from placeopt.core.fronts.values import Evaluation, Objective
 from placeopt.core.interfaces import DecisionSequence, Encoder
 from placeopt.core.problem import Amount, Problem
 from placeopt.core.spec import ProblemSpec

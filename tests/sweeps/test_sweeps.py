@@ -21,8 +21,9 @@ from browser import browser, needs_chromium
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError
-from placeopt.core.front import Front, InstanceName, Objective, Point
-from placeopt.core.run_directory import RunDirectory
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.core.runs.run_directory import RunDirectory
 from placeopt.sweeps import tables
 from placeopt.sweeps.measures import NOT_RUN, comparisons, holm, mean_ranks, measure, pairs_needed
 from placeopt.sweeps.page import page

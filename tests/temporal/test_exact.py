@@ -14,7 +14,7 @@ from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.core.interfaces import build_encoder as encoder_of
 from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run as epsilon_constraint

@@ -87,10 +87,10 @@ class KernelCache:
         rtsys.initialize(context)
         for file, key in self._keys(signature, context):
             with suppress(_UNREADABLE):
-                found = file.load(key)
-                if found is not None:
+                result = file.load(key)
+                if result is not None:
                     with deferred(*_ONLY_CHECKED):
-                        return CompileResult._rebuild(context, *found)
+                        return CompileResult._rebuild(context, *result)
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:

@@ -32,9 +32,9 @@ class Callee(NumbaDispatcher):  # type: ignore[misc]
 
     def add_overload(self, cres: Any) -> None:
         """Register what was compiled under a key of its own, where numba has its address."""
-        found = cres._replace(entry_point=_Key())
-        self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
-        self.overloads[tuple(found.signature.args)] = found
+        result = cres._replace(entry_point=_Key())
+        self.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        self.overloads[tuple(result.signature.args)] = result
 
 
 class _Key:

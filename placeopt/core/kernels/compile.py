@@ -22,8 +22,6 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.collector import collector_at_rest
-from placeopt.core.compiling import CLOCK
 from placeopt.core.kernels.cache import KernelCache
 from placeopt.core.kernels.callee import Callee, NumbaDispatcher
 from placeopt.core.kernels.numba_parts import (
@@ -34,6 +32,8 @@ from placeopt.core.kernels.numba_parts import (
     sigutils,
     types,
 )
+from placeopt.core.runs.collector import collector_at_rest
+from placeopt.core.runs.compiling import CLOCK
 
 _TUPLES: Any = types.BaseTuple
 #: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts
@@ -87,10 +87,10 @@ class _Kernel(NumbaDispatcher):  # type: ignore[misc]
     def compile(self, sig: Any) -> Any:
         """Compile for arguments of some types, or load what an earlier run compiled."""
         with CLOCK.stopped(), collector_at_rest():
-            found = super().compile(sig)
+            result = super().compile(sig)
         for made in self.overloads.values():
             self._returns(made, counted=True)
-        return found
+        return result
 
     def _returns(self, made: Any, counted: bool) -> None:
         """Refuse to give arrays to a caller that counts when this one does not, or the reverse.

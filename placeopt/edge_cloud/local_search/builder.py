@@ -67,7 +67,7 @@ class PlanBuilder:
 
     def build(self, prices: Prices, shares: Iterable[float] = (1.0, 0.8)) -> np.ndarray:
         """Return the best plan of those built in every order at these shares of the prices."""
-        found = [
+        results = [
             construct(
                 self._instance,
                 prices.weight,
@@ -79,7 +79,7 @@ class PlanBuilder:
             for share in shares
             for order in self._orders
         ]
-        return self.best(prices.weight, found)
+        return self.best(prices.weight, results)
 
     def dive(self, prices: Prices, budget: Budget) -> list[np.ndarray]:
         """Return the plan of a dive where enough is left, else none.

@@ -119,10 +119,10 @@ def _place(instance, known, weight, listing, charging):
     """Place each application best; return the sum, charged, or -inf where that is not proven."""
     total, everything = 0.0, (weight, charging.charge.price, 0, listing)
     for application in range(len(charging.alone)):
-        found = list_placements(
+        result = list_placements(
             instance, known, *everything, application, BIG / 10, True, _MOST_STEPS
         )
-        if found < 1:
+        if result < 1:
             return -np.inf
         charging.alone[application] = listing.value[0] - ROUNDING
         total += charging.alone[application]

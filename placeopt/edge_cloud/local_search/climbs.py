@@ -14,7 +14,7 @@ from placeopt.core.kernels.rows import copy_rows
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.columns import choose, no_columns, place, remember
-from placeopt.edge_cloud.local_search.homes import Homes, fill, no_homes
+from placeopt.edge_cloud.local_search.homes import Homes, max_source_revenue, no_homes
 
 #: The last step of a climb, in lengths of its first.
 _LAST_STEP = 0.1
@@ -46,7 +46,7 @@ def climb(instance, unit, applications, columns, homes, prices, charges, steps, 
                 slope[node, k] = 0.0
         homed[:] = 0.0
         value += choose(instance, price, charges.price, applications, columns, slope, homed)
-        value -= fill(homes, charges.price, homed)
+        value -= max_source_revenue(homes, charges.price, homed)
         if value > highest:
             highest = value
             copy_rows(prices.price, best)

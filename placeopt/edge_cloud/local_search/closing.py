@@ -116,7 +116,7 @@ def is_closed(value: float, bound: float) -> bool:
     return bool(np.isfinite(bound) and value <= bound * (1 + _CLOSED))
 
 
-def closes(relaxation: Relaxation, budget: Budget) -> bool:
+def is_applicable(relaxation: Relaxation, budget: Budget) -> bool:
     """Return whether `close` does anything: an instance must be small, and a clock must run.
 
     Charges take a few seconds, which count as few evaluations.

@@ -80,7 +80,7 @@ def _ragged(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 @kernel
-def fill(known, charge, slope):
+def max_source_revenue(known, charge, slope):
     """Return the most that applications which may be at home together pay, over all sources.
 
     `known` are `Homes`; `charge` is (applications, 1). Takes 1 from the `slope`, (applications, 1),

@@ -99,14 +99,14 @@ def _demands_less(known, nodes, shapes, one, other):
     for k in range(nodes.shape[1]):
         if nodes[one, k] < 0:
             break
-        found = False
+        result = False
         for j in range(nodes.shape[1]):
             if nodes[other, j] == nodes[one, k]:
-                found = True
+                result = True
                 for r in range(2):
                     less = known.demand[shapes[one, k], r] <= known.demand[shapes[other, j], r]
-                    found = found and less
-        if not found:
+                    result = result and less
+        if not result:
             return False
     return True
 

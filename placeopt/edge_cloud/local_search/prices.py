@@ -15,13 +15,13 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Objective, names_of
+from placeopt.core.fronts.values import Objective, names_of
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
-from placeopt.edge_cloud.local_search.homes import Homes, fill, homes
+from placeopt.edge_cloud.local_search.homes import Homes, homes, max_source_revenue
 from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
@@ -134,7 +134,7 @@ class Relaxation:
         if charge is None:
             charge = self._no_charge
         else:
-            returned += fill(self.homes, charge, np.zeros_like(charge))
+            returned += max_source_revenue(self.homes, charge, np.zeros_like(charge))
         proven = self._relax(weight, price, charge, np.arange(len(self._values)))
         if proven >= BIG / 2:
             return np.inf
@@ -260,8 +260,8 @@ class Relaxation:
             if k and budget.exhausted:
                 return
             share = budget.share(1 / (len(weights) - k))
-            mine = share.share(part)
-            prices = self.ascend(weight, mine, steps[k > 0], start)
+            own = share.share(part)
+            prices = self.ascend(weight, own, steps[k > 0], start)
             yield prices, share
             start = prices.price
 

@@ -12,8 +12,9 @@ import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError, did_you_mean
-from placeopt.core.front import Front, InstanceName, Point, Run
-from placeopt.core.versions import versions
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Point, Run
+from placeopt.core.runs.versions import versions
 from placeopt.exact.answers import STATUSES, Answer
 from placeopt.exact.goals import Goal, goals_of
 from placeopt.exact.memory import Found
@@ -234,13 +235,13 @@ class Desk:
     def _believed(self, answer: Answer) -> Least:
         if answer.status == "infeasible":
             return Least(None, math.inf)
-        found = None if answer.values is None else Found(answer.values, answer.payload)
+        result = None if answer.values is None else Found(answer.values, answer.payload)
         if answer.status != "optimal":
-            if found is not None:
-                self.keep(found, "heuristic")
+            if result is not None:
+                self.keep(result, "heuristic")
             raise UnansweredError
-        assert found is not None
-        return Least(found, answer.bound)
+        assert result is not None
+        return Least(result, answer.bound)
 
     def efficient(self, found: Found) -> Found:
         """Return a solution that none beats, at least as good in everything."""

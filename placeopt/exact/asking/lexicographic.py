@@ -9,7 +9,8 @@ from typing import Unpack
 import pyomo.environ as pyo
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.front import Front, Objective, names_of
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective, names_of
 from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
 from placeopt.exact.goals import Goal, goals_of

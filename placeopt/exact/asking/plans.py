@@ -11,7 +11,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.errors import SolverError, UnsupportedError, UsageError
-from placeopt.core.front import Point, Run
+from placeopt.core.fronts.values import Point, Run
 from placeopt.core.public import public
 from placeopt.exact.answers import STATUSES
 from placeopt.exact.asking.desk import Desk, How, UnansweredError, answered, numbers
@@ -104,7 +104,7 @@ def plans(
     if isinstance(most, bool) or not isinstance(most, int) or most < 1:
         raise UsageError(f"most is {most!r}; give a whole number of at least 1")
     wished = values.values if isinstance(values, Point) else values
-    found: list[Point] = []
+    results: list[Point] = []
 
     def answer(desk: Desk) -> str:
         if curved := desk.curved:
@@ -112,12 +112,12 @@ def plans(
                 f"goal {curved[0]!r} is quadratic: plans of one vector are listed of linear goals"
             )
         search = _Search(desk, numbers("values", wished, [goal.name for goal in desk.goals]))
-        while len(found) < most:
+        while len(results) < most:
             point = search.next()
             if point is None:
-                return "these are all plans of the vector" if found else STATUSES["infeasible"]
-            found.append(point)
-            desk.points = found
+                return "these are all plans of the vector" if results else STATUSES["infeasible"]
+            results.append(point)
+            desk.points = results
         desk.facts["limited"] = True
         return "the largest number of plans was reached"
 
@@ -126,7 +126,7 @@ def plans(
     if run.parameters.pop("limited", False):
         facts = {**run.parameters, "status": "solution-limit"}
         run = replace(run, completed=False, parameters=facts)
-    return Plans(tuple(replace(point, method="plans") for point in found), run)
+    return Plans(tuple(replace(point, method="plans") for point in results), run)
 
 
 class _Search:

@@ -17,7 +17,8 @@ from pyomo.common.modeling import unique_component_name
 from pyomo.core.expr.numvalue import as_numeric
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Front, Objective
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Objective
 from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered, numbers
 from placeopt.exact.asking.lexicographic import lexicographic

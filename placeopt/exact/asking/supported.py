@@ -18,7 +18,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.errors import UsageError, did_you_mean
-from placeopt.core.front import Front
+from placeopt.core.fronts.front import Front
 from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
 from placeopt.exact.extreme import corners, extreme_points
@@ -135,10 +135,10 @@ def _between(desk: Desk, left: Found, right: Found) -> Found | None:
     weights = (int(down) // shared, int(across) // shared)
     limits = desk.free.copy()
     limits[:2] = right.values[0] - 1, left.values[1] - 1
-    found = desk.least_sum(weights, limits).found
-    if found is None or _sum(weights, found) > _sum(weights, left):
+    result = desk.least_sum(weights, limits).found
+    if result is None or _sum(weights, result) > _sum(weights, left):
         return None
-    return found
+    return result
 
 
 def _sum(weights: tuple[int, int], found: Found) -> int:
@@ -157,12 +157,12 @@ def _extreme(desk: Desk, enough: np.ndarray | float | None) -> None:
         scaled = weights / weights.max()
         values = np.array([point.values for point in met] or [(0.0,) * desk.count])
         apart = _SHARE * float(scaled @ np.maximum(1.0, np.ptp(values, axis=0)))
-        found = desk.least_sum(scaled.tolist(), apart=apart).found
-        if found is None:
+        result = desk.least_sum(scaled.tolist(), apart=apart).found
+        if result is None:
             return None
         if (weights == 0).any():
-            found = desk.efficient(found)
-        met.append(Found(found.values[: desk.count], found.payload))
+            result = desk.efficient(result)
+        met.append(Found(result.values[: desk.count], result.payload))
         desk.keep(met[-1])
         return met[-1]
 

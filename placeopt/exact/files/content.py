@@ -102,16 +102,16 @@ class Content:
         return replace(self, goals=tuple(self._goal(text) for text in wanted))
 
     def _goal(self, text: str) -> tuple[str, Row]:
-        known = {row.name: (sense, row) for sense, row in self.goals}
+        existing = {row.name: (sense, row) for sense, row in self.goals}
         rows = {row.name: (self.sense, row) for row in self.rows}
         sense, _, name = text.partition(":")
-        if text in known or text in rows or sense not in ("min", "max"):
+        if text in existing or text in rows or sense not in ("min", "max"):
             sense, name = "", text
-        if name not in known and name not in rows:
-            legal = [*known, *(n for n in rows if n not in known)]
+        if name not in existing and name not in rows:
+            legal = [*existing, *(n for n in rows if n not in existing)]
             shown = did_you_mean(name, legal[:20]) + (", ..." if len(legal) > 20 else "")
             raise DocumentError(f"the file has no goal or row {name!r}", remedy=shown)
-        own, row = known.get(name) or rows[name]
+        own, row = existing.get(name) or rows[name]
         return sense or own, row
 
     def model(self) -> Any:

@@ -125,11 +125,11 @@ def _lp_of(text: str, suffix: str) -> Any:
     highs.setOptionValue("log_to_console", False)
     logging = highspy.cb.HighsCallbackType.kCallbackLogging
 
-    def hear(kind: Any, message: str, *_: Any) -> None:
+    def on_event(kind: Any, message: str, *_: Any) -> None:
         if kind == logging and message.startswith(("ERROR:", "WARNING:")):
             said.append(message)
 
-    highs.setCallback(hear, None)
+    highs.setCallback(on_event, None)
     highs.startCallback(logging)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"model{suffix}"
@@ -185,6 +185,6 @@ def _rows(lp: Any) -> Iterator[Row]:
     A = sp.csc_matrix((np.array(data), np.array(indices), np.array(starts)), shape=shape).tocsr()
     names = list(lp.row_names_) or [f"r{k}" for k in range(lp.num_row_)]
     for k, (name, low, high) in enumerate(zip(names, lp.row_lower_, lp.row_upper_, strict=True)):
-        mine = slice(A.indptr[k], A.indptr[k + 1])
-        terms = dict(zip(A.indices[mine].tolist(), A.data[mine].tolist(), strict=True))
+        own = slice(A.indptr[k], A.indptr[k + 1])
+        terms = dict(zip(A.indices[own].tolist(), A.data[own].tolist(), strict=True))
         yield Row(name, terms, float(low), float(high))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError, UnsupportedError, require_known
-from placeopt.core.files import AnyPath, read_bytes
+from placeopt.core.files.paths import AnyPath, read_bytes
 from placeopt.core.public import public
 from placeopt.exact.files.content import Content
 from placeopt.exact.files.lp_mps import read_lp, read_mps

@@ -88,10 +88,10 @@ class _Numbers:
 
     def indices(self, below: int) -> list[int]:
         """Take a list of different indices, its length before it; they begin at 1."""
-        found = [int(value) - 1 for value in self.take(self.count(below))]
-        if len(set(found)) < len(found) or not all(0 <= one < below for one in found):
+        results = [int(value) - 1 for value in self.take(self.count(below))]
+        if len(set(results)) < len(results) or not all(0 <= one < below for one in results):
             raise _MisfitError
-        return found
+        return results
 
     def end(self) -> None:
         if self._at < len(self._numbers):
@@ -168,9 +168,9 @@ def _facilities(numbers: _Numbers, name: str) -> Content:
 
 def _service_rows(users: int, services: int) -> Iterator[Row]:
     for i in range(users):
-        mine = range(i * services, (i + 1) * services)
-        yield Row(f"user{i + 1}", dict.fromkeys(mine, 1.0), 1.0, 1.0)
-        for j, column in enumerate(mine):
+        own = range(i * services, (i + 1) * services)
+        yield Row(f"user{i + 1}", dict.fromkeys(own, 1.0), 1.0, 1.0)
+        for j, column in enumerate(own):
             terms = {column: 1.0, users * services + j: -1.0}
             yield Row(f"open{i + 1}_{j + 1}", terms, upper=0.0)
 

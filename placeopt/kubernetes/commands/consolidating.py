@@ -12,8 +12,8 @@ from placeopt.cli.commands import CLUSTERS, add
 from placeopt.cli.completion import words
 from placeopt.cli.screen import Quiet, deliver, emit, for_people, say, warn, width_of
 from placeopt.core.errors import UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.shipped import find_cluster, find_prices
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.commands import importing as given
 
 if TYPE_CHECKING:
@@ -142,13 +142,13 @@ def consolidate(
         overlays=[read_overlay(text) for text in overlay or []],
         faults=faults,
     )
-    base, found = _answered(imported, allow_stops, seed)
-    _show(found, form or ("table" if for_people() else "json"))
+    base, result = _answered(imported, allow_stops, seed)
+    _show(result, form or ("table" if for_people() else "json"))
     if output is not None:
-        warn(folder.write(output, base, found))
+        warn(folder.write(output, base, result))
         say(f"wrote {output}: {', '.join(name for name in folder.FILES)}")
-    if fail_above is not None and found.saving > fail_above:
-        say(f"the plan saves {found.saving:g} {found.unit}, more than {fail_above:g}")
+    if fail_above is not None and result.saving > fail_above:
+        say(f"the plan saves {result.saving:g} {result.unit}, more than {fail_above:g}")
         raise typer.Exit(3)
 
 
@@ -170,7 +170,7 @@ def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, Co
 def _show(found: ConsolidationAnswer, form: str) -> None:
     import sys
 
-    from placeopt.core.documents import layout
+    from placeopt.core.files.documents import layout
     from placeopt.kubernetes.consolidate.pages import markdown, on_terminal
 
     if form == "json":

@@ -12,14 +12,14 @@ from typer import Argument, Option
 from placeopt.cli.commands import CLUSTERS, add, epilog
 from placeopt.cli.completion import cluster_names, instance_names, words
 from placeopt.cli.plans import plan_in
-from placeopt.cli.screen import Output, Plans, Quiet, deliver, halves, say, warn
+from placeopt.cli.screen import Output, Plans, Quiet, deliver, say, split_pair, warn
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.shipped import find, find_cluster
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.files.shipped import find, find_cluster
 from placeopt.kubernetes.commands.completion import export_formats
 
 if TYPE_CHECKING:
-    from placeopt.core.front import Plan
+    from placeopt.core.fronts.values import Plan
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import Origin
 
@@ -101,7 +101,7 @@ def export_kubernetes(
     problem = registry.read(file)
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
-    names = dict(halves(item, "=", "--bought", "CANDIDATE=NODE") for item in bought or ())
+    names = dict(split_pair(item, "=", "--bought", "CANDIDATE=NODE") for item in bought or ())
     text = export(
         problem,
         plan,
@@ -127,8 +127,8 @@ def _instance_of(plans: Path) -> Path:
     UsageError
         The file is no front, or its instance is not found.
     """
-    from placeopt.core.documents import read_json
-    from placeopt.core.front import Front
+    from placeopt.core.files.documents import read_json
+    from placeopt.core.fronts.front import Front
     from placeopt.plot import instance_file
 
     document = read_json(plans)
@@ -146,7 +146,7 @@ def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
     The instance has the rules by which kube-scheduler would refuse a step, so that nothing is asked
     anew where the imported files are as they were.
     """
-    from placeopt.core.documents import validate
+    from placeopt.core.files.documents import validate
     from placeopt.kubernetes.export.steps_document import StepsDocument, document
     from placeopt.kubernetes.origin import digest
     from placeopt.kubernetes.verify import verify_files
@@ -193,7 +193,7 @@ def verify_steps(
 
     Prints what would be refused or broken, and why. Exit code 0 if nothing is, else 3.
     """
-    from placeopt.core.documents import read_json, validate
+    from placeopt.core.files.documents import read_json, validate
     from placeopt.kubernetes.export.steps_document import StepsDocument
     from placeopt.kubernetes.manifests import load
     from placeopt.kubernetes.verify import budgets_broken, verify

@@ -10,10 +10,10 @@ from typer import Argument, Option
 
 from placeopt.cli.commands import add, epilog
 from placeopt.cli.completion import cluster_names, words
-from placeopt.cli.screen import Output, Quiet, deliver, halves, say
+from placeopt.cli.screen import Output, Quiet, deliver, say, split_pair
 from placeopt.core.errors import UsageError
-from placeopt.core.files import require_outputs
-from placeopt.core.shipped import find_cluster, find_prices
+from placeopt.core.files.paths import require_outputs
+from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.commands.completion import import_targets
 
 if TYPE_CHECKING:
@@ -449,15 +449,15 @@ def import_options(
         One is not legal.
     """
     from placeopt.kubernetes.options import ImportOptions
+    from placeopt.kubernetes.replicas import MovingRules
     from placeopt.kubernetes.sizes import MissingRequests
-    from placeopt.kubernetes.units import MovingRules
 
     rules = MovingRules(
         MissingRequests.parse(policies),
         namespace or (),
         ("kube-system",) if pin_namespace is None else pin_namespace,
         choice("--empty-dir", empty_dir, "pin", "move"),
-        [halves(text, "/", "--pin", _PINNED) for text in pin or ()],
+        [split_pair(text, "/", "--pin", _PINNED) for text in pin or ()],
         expendable,
     )
     return ImportOptions(rules=rules, **more)
@@ -473,22 +473,22 @@ def options_in_files(
     from placeopt.kubernetes.commitments import read_commitments
     from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     if execution is not None:
         with faults.gather():
-            found["execution_ms"], found["execution"] = execution_times(execution)
+            results["execution_ms"], results["execution"] = execution_times(execution)
     if new_requests is not None:
         with faults.gather():
-            found["new_requests"] = read_new_requests(new_requests)
+            results["new_requests"] = read_new_requests(new_requests)
     if commitments is not None:
         with faults.gather():
-            found["commitments"] = tuple(read_commitments(commitments))
-    return found
+            results["commitments"] = tuple(read_commitments(commitments))
+    return results
 
 
 def _write(done: Imported, output: Path | None, report: Path | None) -> None:
     """Write an imported instance, its origin and the report."""
-    from placeopt.core.documents import layout, write_text
+    from placeopt.core.files.documents import layout, write_text
     from placeopt.kubernetes import origin
     from placeopt.kubernetes.importing import report_text
 
@@ -541,7 +541,7 @@ def import_prices(
     """Join price tables into one file that import kubernetes reads."""
     from fnmatch import fnmatchcase
 
-    from placeopt.core.documents import layout, write_text
+    from placeopt.core.files.documents import layout, write_text
     from placeopt.kubernetes.notes import Notes
     from placeopt.kubernetes.price_files import read_prices
     from placeopt.kubernetes.prices import overlay as read_overlay

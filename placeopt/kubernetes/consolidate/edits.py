@@ -52,8 +52,8 @@ def on_objects(
     """Return the change of objects of a kind, (namespace, name); of all where no name is given."""
 
     def changed(item: Object) -> Object:
-        mine, space, name = _identity(item)
-        if mine == kind and (not names or (space, name) in names):
+        own, space, name = _identity(item)
+        if own == kind and (not names or (space, name) in names):
             item = copy.deepcopy(item)
             change(item)
         return item
@@ -191,10 +191,10 @@ def without_affinity(kind: str, topology: str = "") -> PodChange:
     def change(pod: Object) -> None:
         if kind == "nodeAffinity":
             pod["spec"].pop("nodeSelector", None)
-        mine = (pod["spec"].get("affinity") or {}).get(kind) or {}
-        terms = mine.pop(_REQUIRED, None)
+        own = (pod["spec"].get("affinity") or {}).get(kind) or {}
+        terms = own.pop(_REQUIRED, None)
         if topology and terms:
-            mine[_REQUIRED] = [t for t in terms if t.get("topologyKey") != topology]
+            own[_REQUIRED] = [t for t in terms if t.get("topologyKey") != topology]
 
     return change
 

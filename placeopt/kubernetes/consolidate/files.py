@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from placeopt.core.documents import layout, write_text
 from placeopt.core.errors import OutputError, PlaceoptError
+from placeopt.core.files.documents import layout, write_text
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.approval_page import ApprovalPage

@@ -14,12 +14,12 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.core.errors import PlaceoptError
+from placeopt.kubernetes.capacity import keeping
 from placeopt.kubernetes.consolidate import edits
 from placeopt.kubernetes.consolidate.edits import Change, on_objects, on_pods
 from placeopt.kubernetes.consolidate.situation import Situation, solved
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.sites import keeping
-from placeopt.kubernetes.units import Unit, grouped
+from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.volumes import SINGLE
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -142,15 +142,15 @@ def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
     there = base.final >= 0
     pods = np.bincount(base.final[there], minlength=size)
     pinned = np.bincount(base.final[there & a.stuck], minlength=size)
-    found = []
+    results = []
     for lift in lifts:
-        mine = np.array([number[pod] for pod in lift.pods if pod in number], dtype=np.int64)
-        mine = mine[there[mine]]
-        here = np.bincount(base.final[mine], minlength=size)
-        others = pinned - np.bincount(base.final[mine[a.stuck[mine]]], minlength=size)
+        own = np.array([number[pod] for pod in lift.pods if pod in number], dtype=np.int64)
+        own = own[there[own]]
+        here = np.bincount(base.final[own], minlength=size)
+        others = pinned - np.bincount(base.final[own[a.stuck[own]]], minlength=size)
         share = np.minimum(here, 1) if lift.pins else here / np.maximum(pods, 1)
-        found.append(float((price * share * (others == 0)).sum()))
-    return found
+        results.append(float((price * share * (others == 0)).sum()))
+    return results
 
 
 # -- pods that stay --------------------------------------------------------------------------------
@@ -159,27 +159,27 @@ def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
 def causes(base: Situation) -> dict[tuple[str, str], str]:
     """Return why pods stay: (namespace, name) of each that does -> the cause."""
     label = {f"{u.namespace}/{u.name}": (u.namespace, u.name) for u in base.imported.cluster.units}
-    found: dict[tuple[str, str], str] = {}
+    results: dict[tuple[str, str], str] = {}
     for text, subjects in base.imported.notes.of("pinned"):
         for subject in subjects:
             if subject in label:
-                found.setdefault(label[subject], text)
-    return found
+                results.setdefault(label[subject], text)
+    return results
 
 
 def _pins(base: Situation) -> Iterator[Lift]:
     why = causes(base)
     held = [u for u in base.imported.cluster.site.units if (u.namespace, u.name) in why]
     groups = grouped(held, lambda u: (why[u.namespace, u.name], _subject(why, u)))
-    for (cause, subject), mine in groups.items():
-        made = next((f(base, mine, cause) for start, f in _PINS.items() if start in cause), None)
+    for (cause, subject), own in groups.items():
+        made = next((f(base, own, cause) for start, f in _PINS.items() if start in cause), None)
         words, change, options = made or ("", edits.nothing, None)
         if words:
-            pods = frozenset((u.namespace, u.name) for u in mine)
+            pods = frozenset((u.namespace, u.name) for u in own)
             yield Lift(cause, subject, words, pods, True, change, options)
 
 
-def _subject(why: dict[tuple[str, str], str], unit: Unit) -> str:
+def _subject(why: dict[tuple[str, str], str], unit: Replica) -> str:
     """Return what has to be changed so that a pod may move."""
     cause = why[unit.namespace, unit.name]
     if "--pin-namespace" in cause or cause.startswith(_OF_NAMESPACES):
@@ -193,7 +193,7 @@ def _subject(why: dict[tuple[str, str], str], unit: Unit) -> str:
 _OF_NAMESPACES = ("ResourceQuota", "LimitRange", "namespace", "pods of other namesp")
 
 
-def subject_of(unit: Unit) -> str:
+def subject_of(unit: Replica) -> str:
     """Return how answers name the workload of a pod."""
     return f"{unit.namespace}/{unit.workload}"
 
@@ -201,27 +201,27 @@ def subject_of(unit: Unit) -> str:
 Made = tuple[str, Change, ImportOptions | None]
 
 
-def _on(words: str, change: edits.PodChange) -> Callable[[Situation, list[Unit], str], Made]:
+def _on(words: str, change: edits.PodChange) -> Callable[[Situation, list[Replica], str], Made]:
     """Return what makes the lift that changes the pods of an owner."""
 
-    def made(base: Situation, mine: list[Unit], cause: str) -> Made:
+    def made(base: Situation, mine: list[Replica], cause: str) -> Made:
         owner = subject_of(mine[0])
         return words.format(owner), _pods(mine, change), None
 
     return made
 
 
-def _pods(mine: Sequence[Unit], change: edits.PodChange) -> Change:
+def _pods(mine: Sequence[Replica], change: edits.PodChange) -> Change:
     return on_pods({(u.namespace, u.name) for u in mine}, mine[0].owner, change)
 
 
-def _as_deployment(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _as_deployment(base: Situation, mine: list[Replica], cause: str) -> Made:
     words = "give {0} a Deployment" if mine[0].kind == "Pod" else "run {0} as a Deployment"
     change = edits.of_deployment(mine[0].workload)
     return words.format(subject_of(mine[0])), _pods(mine, change), None
 
 
-def _after_rollout(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _after_rollout(base: Situation, mine: list[Replica], cause: str) -> Made:
     space, _, name = mine[0].owner
     sets = {
         (s, n)
@@ -236,46 +236,46 @@ def _after_rollout(base: Situation, mine: list[Unit], cause: str) -> Made:
     return f"wait until the rollout of {subject_of(mine[0])} has ended", change, None
 
 
-def _recreating(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _recreating(base: Situation, mine: list[Replica], cause: str) -> Made:
     space, _, name = mine[0].owner
     change = on_objects("Deployment", {(space, name)}, edits.rolling)
     return f"let {space}/{name} roll instead of recreate", change, None
 
 
-def _shared_claims(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _shared_claims(base: Situation, mine: list[Replica], cause: str) -> Made:
     claims = {(u.namespace, claim) for u in mine for _, _, claim in u.spec.volumes if claim}
     change = on_objects("PersistentVolumeClaim", claims, edits.shared) if claims else edits.nothing
     return f"give {subject_of(mine[0])} a ReadWriteMany volume", change, None
 
 
-def _not_ready(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _not_ready(base: Situation, mine: list[Replica], cause: str) -> Made:
     owner = mine[0].owner
     every = [u for u in base.imported.cluster.units if u.owner == owner]
     return f"get all pods of {subject_of(mine[0])} ready", _pods(every, edits.ready), None
 
 
-def _of_node(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _of_node(base: Situation, mine: list[Replica], cause: str) -> Made:
     name = mine[0].node or ""
     change = edits.without_annotations(edits.DO_NOT_DISRUPT, edits.SCALE_DOWN_DISABLED)
     words = f"remove do-not-disrupt and scale-down-disabled from node {name}"
     return words, on_objects("Node", {("default", name)}, change), None
 
 
-def _quota(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _quota(base: Situation, mine: list[Replica], cause: str) -> Made:
     label = cause.split()[1]
     space, _, name = label.partition("/")
     change = on_objects("ResourceQuota", {(space, name)}, edits.unlimited)
     return f"raise ResourceQuota {label}", change, None
 
 
-def _limit_range(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _limit_range(base: Situation, mine: list[Replica], cause: str) -> Made:
     label = cause.split()[1]
     space, _, name = label.partition("/")
     change = on_objects("LimitRange", {(space, name)}, edits.without_limits)
     return f"widen LimitRange {label}", change, None
 
 
-def _attaching(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _attaching(base: Situation, mine: list[Replica], cause: str) -> Made:
     change = on_objects("CSINode", (), edits.attaching_all)
     return "let nodes attach more volumes", change, None
 
@@ -286,7 +286,7 @@ def _with_rules(base: Situation, words: str, **rules: object) -> Made:
     return words, edits.nothing, changed
 
 
-def _of_namespace(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _of_namespace(base: Situation, mine: list[Replica], cause: str) -> Made:
     space = mine[0].namespace
     rules = base.imported.source.options.rules
     if "--pin-namespace" in cause:
@@ -295,7 +295,7 @@ def _of_namespace(base: Situation, mine: list[Unit], cause: str) -> Made:
     return _with_rules(base, f"plan {space}, too", namespaces=(*rules.namespaces, space))
 
 
-def _unpinned(base: Situation, mine: list[Unit], cause: str) -> Made:
+def _unpinned(base: Situation, mine: list[Replica], cause: str) -> Made:
     names = {(mine[0].kind.lower(), mine[0].workload), *(("pod", u.name) for u in mine)}
     rules = base.imported.source.options.rules
     kept = tuple(pin for pin in rules.pins if (pin[0].lower(), pin[1]) not in names)
@@ -303,7 +303,7 @@ def _unpinned(base: Situation, mine: list[Unit], cause: str) -> Made:
 
 
 #: Part of a cause -> what makes the lift.
-_PINS: dict[str, Callable[[Situation, list[Unit], str], Made]] = {
+_PINS: dict[str, Callable[[Situation, list[Replica], str], Made]] = {
     "annotated safe-to-evict": _on(
         'remove safe-to-evict: "false" from {0}', edits.without_annotations(edits.SAFE_TO_EVICT)
     ),
@@ -350,32 +350,32 @@ def _rules(base: Situation) -> Iterator[Lift]:
     """Yield the lifts of required rules: of every workload whose pods may move."""
     why = causes(base)
     free = [u for u in base.imported.cluster.site.units if (u.namespace, u.name) not in why]
-    held: dict[tuple[str, str], list[Unit]] = {}
+    held: dict[tuple[str, str], list[Replica]] = {}
     changes: dict[str, edits.PodChange] = {}
     for unit in free:
         for cause, change in _rules_of(unit).items():
             held.setdefault((cause, subject_of(unit)), []).append(unit)
             changes[cause] = change
-    for (cause, subject), mine in held.items():
+    for (cause, subject), own in held.items():
         words = f"prefer the {cause} of {subject} instead of requiring it"
-        pods = frozenset((u.namespace, u.name) for u in mine)
-        yield Lift(cause, subject, words, pods, False, _pods(mine, changes[cause]))
+        pods = frozenset((u.namespace, u.name) for u in own)
+        yield Lift(cause, subject, words, pods, False, _pods(own, changes[cause]))
 
 
-def _rules_of(unit: Unit) -> dict[str, edits.PodChange]:
+def _rules_of(unit: Replica) -> dict[str, edits.PodChange]:
     """Return the required rules of a pod about places and other pods: name -> its removal."""
-    affinity, found = unit.spec.affinity, dict[str, edits.PodChange]()
+    affinity, result = unit.spec.affinity, dict[str, edits.PodChange]()
     for term in unit.spec.view["topologySpreadConstraints"].items():
         if term["whenUnsatisfiable"].text("DoNotSchedule") == "DoNotSchedule":
             key = term["topologyKey"].text()
-            found[f"spread over {_plural(key)}"] = edits.without_spread(key)
+            result[f"spread over {_plural(key)}"] = edits.without_spread(key)
     for kind, name in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity")):
         for term in affinity[kind][_REQUIRED].items():
             key = term["topologyKey"].text()
-            found[f"{name} by {_short(key)}"] = edits.without_affinity(kind, key)
+            result[f"{name} by {_short(key)}"] = edits.without_affinity(kind, key)
     if unit.spec.selector or affinity["nodeAffinity"][_REQUIRED].value:
-        found["node selector"] = edits.without_affinity("nodeAffinity")
-    return found
+        result["node selector"] = edits.without_affinity("nodeAffinity")
+    return result
 
 
 def _short(key: str) -> str:

@@ -68,7 +68,7 @@ def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
     known, room = (_pinned(base, lifts), _ruled(lifts)), _Room(base)
     half = _half(base, lifts)
     pods = Counter(base.problem.arrays.node_names[n] for n in base.final[base.final >= 0].tolist())
-    found = []
+    results = []
     for name in base.staying:
         node = base.imported.cluster.objects.nodes[name]
         if name in base.unremovable:
@@ -79,8 +79,8 @@ def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
             reasons = next((why[name] for why in known if name in why), [])
             reasons = reasons or room.lacking(name) or half.get(name, []) or [room.unproven]
         kind, zone = node.instance_type or "", node.zone or node.region or ""
-        found.append(NodeWhy(name, kind, zone, base.prices[name], pods[name], tuple(reasons)))
-    return sorted(found, key=lambda why: (-why.cost, why.name))
+        results.append(NodeWhy(name, kind, zone, base.prices[name], pods[name], tuple(reasons)))
+    return sorted(results, key=lambda why: (-why.cost, why.name))
 
 
 def _pinned(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
@@ -94,20 +94,20 @@ def _pinned(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]
         if pod in why and unit.node is not None:
             key = keys.get((why[pod], pod))
             count[unit.node, why[pod], subject_of(unit), key] += 1
-    found: dict[str, list[Reason]] = {}
+    results: dict[str, list[Reason]] = {}
     for (node, text, subject, key), pods in count.most_common():
-        found.setdefault(node, []).append(Reason(text, subject, pods, key))
-    return found
+        results.setdefault(node, []).append(Reason(text, subject, pods, key))
+    return results
 
 
 def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     """Return the reasons of nodes that a plan frees once a rule is lifted."""
-    found: dict[str, list[Reason]] = {}
+    results: dict[str, list[Reason]] = {}
     for one in sorted(lifts, key=lambda one: -(one.saving or 0.0)):
         for name in one.frees:
             text = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
-            found.setdefault(name, []).append(Reason(text, one.lift.subject, 0, one.lift.key))
-    return found
+            results.setdefault(name, []).append(Reason(text, one.lift.subject, 0, one.lift.key))
+    return results
 
 
 def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
@@ -117,17 +117,17 @@ def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
         for pod, n in zip(base.owners, base.final.tolist(), strict=True)
         if n >= 0
     }
-    found: dict[str, list[Reason]] = {}
+    results: dict[str, list[Reason]] = {}
     for one in lifts:
         if one.frees:
             count = Counter(at[pod] for pod in one.lift.pods if pod in at)
             cause = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
             text = f"{cause}; without it other nodes are enough"
             for name, pods in count.items():
-                found.setdefault(name, []).append(
+                results.setdefault(name, []).append(
                     Reason(text, one.lift.subject, pods, one.lift.key)
                 )
-    return found
+    return results
 
 
 class _Room:
@@ -149,12 +149,12 @@ class _Room:
         """Return why what runs on a node does not fit on the others that stay; empty if it may."""
         a = self.base.problem.arrays
         n = a.node_names.index(name)
-        mine, others = np.flatnonzero(self.base.final == n), np.arange(len(a.price)) != n
-        need, free = a.new[mine].sum(axis=0), self.free[others].sum(axis=0)
+        own, others = np.flatnonzero(self.base.final == n), np.arange(len(a.price)) != n
+        need, free = a.new[own].sum(axis=0), self.free[others].sum(axis=0)
         for r in np.flatnonzero(need > free).tolist():
             asks, left = (_amount(a.resources[r], x[r]) for x in (need, free))
             return [Reason(f"no room: its pods ask for {asks}; the others have {left} free")]
-        for m in mine[np.argsort(-a.new[mine, 0], kind="stable")].tolist():
+        for m in own[np.argsort(-a.new[own, 0], kind="stable")].tolist():
             fits = (a.new[m] <= self.free).all(axis=1) & self.open & others
             places = fits & a.may_host(m)
             if not places.any():

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placeopt.core.front import Evaluation, Front, Plan
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import Evaluation, Plan
+from placeopt.kubernetes.capacity import is_control_plane
 from placeopt.kubernetes.consolidate.edits import without_waiting
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
-from placeopt.kubernetes.sites import is_control_plane
 from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.plot.markup import number
 from placeopt.rolling_update.cheapest import WORK, cheapest_plan
@@ -69,8 +70,8 @@ class Situation:
     def owners(self) -> list[tuple[str, str]]:
         """(namespace, pod) of every microservice; its own name where it does not run yet."""
         items = self.imported.origin.items
-        known = [(items[key(name, part)], name) for part, name in self.problem.arrays.names]
-        return [(item.namespace, item.pod or name) for item, name in known]
+        existing = [(items[key(name, part)], name) for part, name in self.problem.arrays.names]
+        return [(item.namespace, item.pod or name) for item, name in existing]
 
     @cached_property
     def verdict(self) -> Evaluation:
@@ -110,20 +111,20 @@ class Situation:
     @cached_property
     def unremovable(self) -> dict[str, str]:
         """Nodes that stay whatever runs on them, and why."""
-        found = {}
+        results = {}
         for name in self.there:
             node = self.imported.cluster.objects.nodes[name]
             if is_control_plane(node):
-                found[name] = "a node of the control plane"
+                results[name] = "a node of the control plane"
             elif not node.ready:
-                found[name] = "not ready: what runs there is left alone"
+                results[name] = "not ready: what runs there is left alone"
             elif node.going and name in self.imported.cluster.site.closed:
-                found[name] = "being deleted: left alone (--cordoned drain plans to empty it)"
+                results[name] = "being deleted: left alone (--cordoned drain plans to empty it)"
             elif name in self.imported.cluster.site.closed:
-                found[name] = "cordoned: left alone (--cordoned drain plans to empty it)"
+                results[name] = "cordoned: left alone (--cordoned drain plans to empty it)"
             elif keeps_its_node(node):
-                found[name] = "annotated do-not-disrupt or scale-down-disabled"
-        return found
+                results[name] = "annotated do-not-disrupt or scale-down-disabled"
+        return results
 
     @cached_property
     def staying(self) -> list[str]:
@@ -169,12 +170,12 @@ class Situation:
         """What every node costs in `unit`; 0 for a node that takes no part and has no price."""
         if not self.is_priced:
             return dict.fromkeys([*self.there, *self.bought], 1.0)
-        known = {name: node.price for name, node in self.imported.origin.nodes.items()}
+        existing = {name: node.price for name, node in self.imported.origin.nodes.items()}
         book, options = self.imported.cluster.prices or PriceBook(), self.imported.source.options
         for name, node in self.imported.cluster.site.closed.items():
             price = book.price(node, options.region)
-            known[name] = missing_price(options.missing_prices) if price is None else price
-        return {name: (price or 0.0) * HOURS_OF_A_MONTH for name, price in known.items()}
+            existing[name] = missing_price(options.missing_prices) if price is None else price
+        return {name: (price or 0.0) * HOURS_OF_A_MONTH for name, price in existing.items()}
 
     @property
     def unpriced(self) -> list[str]:
@@ -240,11 +241,11 @@ def planned(imported: Imported, *, stops: bool = False, seed: int = 1) -> Situat
 
     A pod that waits for a node, and that no plan can start, must not hold up the others.
     """
-    found = solved(imported, stops=stops, seed=seed)
+    result = solved(imported, stops=stops, seed=seed)
     running = {unit.owner for unit in imported.cluster.units if unit.node}
     waits = any(unit.node is None for unit in imported.cluster.site.units)
-    if not waits or found.is_legal:
-        return found
+    if not waits or result.is_legal:
+        return result
     other = imported.source.changed(without_waiting(running))
     return solved(other, stops=stops, seed=seed)
 

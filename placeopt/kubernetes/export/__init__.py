@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placeopt.core.documents import layout
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import layout
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
 from placeopt.kubernetes.origin import Origin

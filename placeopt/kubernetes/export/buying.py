@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.reading import NAME
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def renamed(text: str, problem: Problem, bought: Mapping[str, str]) -> str:
     from placeopt.rolling_update.instance import RollingUpdate
 
     nodes = problem.nodes if isinstance(problem, RollingUpdate) else ()
-    known = {node.name for node in nodes if node.candidate}
+    existing = {node.name for node in nodes if node.candidate}
     for candidate, node in bought.items():
-        if candidate not in known:
+        if candidate not in existing:
             raise UsageError(f"--bought {candidate}={node}: no such candidate in the instance")
         if not NAME.fullmatch(node):
             raise UsageError(f"--bought {candidate}={node}: no name of a node")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem
@@ -74,14 +74,14 @@ def to_yaml(documents: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _edge_cloud(plan: Plan, origin: Origin | None, namespace: str) -> dict[Workload, Counter[str]]:
-    found: dict[Workload, Counter[str]] = defaultdict(Counter)
+    results: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(name for row in plan["placement"].values() for name in row)
     for application, row in plan["placement"].items():
         for name, node in row.items():
             unique = name if named[name] == 1 else f"{application}-{name}"
             workload = _workload(origin, namespace, unique, name, application)
-            found[workload][_cluster(origin, node)] += 1
-    return found
+            results[workload][_cluster(origin, node)] += 1
+    return results
 
 
 def _cluster(origin: Origin | None, node: str) -> str:
@@ -93,15 +93,15 @@ def _cluster(origin: Origin | None, node: str) -> str:
 def _multi_cluster(
     problem: Any, plan: Plan, origin: Origin | None, namespace: str
 ) -> dict[Workload, Counter[str]]:
-    found: dict[Workload, Counter[str]] = defaultdict(Counter)
+    results: dict[Workload, Counter[str]] = defaultdict(Counter)
     named = Counter(request.deployment for request in problem.requests)
     for k, (request, decision) in enumerate(zip(problem.requests, plan["decisions"], strict=True)):
         name = request.deployment
         unique = name if named[name] == 1 else f"{name}-{k}"
-        found[_workload(origin, namespace, unique, name)].update(
+        results[_workload(origin, namespace, unique, name)].update(
             {cluster: n for cluster, n in decision.items() if n}
         )
-    return found
+    return results
 
 
 def _workload(

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.documents import Document
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import Document
+from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.export.buying import node_groups
 from placeopt.kubernetes.export.karmada import to_yaml
 from placeopt.kubernetes.node_pools import POOL
@@ -80,7 +80,7 @@ def node_pools(
         of = f" of NodePool {pool}" if pool else ""
         head.append(f"# Frees {name}{of}: kubectl delete node {name}, when the plan is done.")
     pools: dict[str, Document] = {}
-    asked: dict[str, list[str]] = {}
+    wanted: dict[str, list[str]] = {}
     for group in change["buy"]:
         kept = _asked_for(group, origin)
         name = kept or _unique(group, pools)
@@ -89,8 +89,8 @@ def node_pools(
         if dropped:
             head.append(f"# {name}: NodePools may not set the labels {', '.join(dropped)}.")
         if kept:
-            asked.setdefault(kept, []).append(f"{group['count']} x {group['machine_type']}")
-    head += [line for name, machines in asked.items() for line in _about_name(name, machines)]
+            wanted.setdefault(kept, []).append(f"{group['count']} x {group['machine_type']}")
+    head += [line for name, machines in wanted.items() for line in _about_name(name, machines)]
     return "\n".join(head) + ("\n" + to_yaml(pools.values()) if pools else "")
 
 
@@ -109,20 +109,20 @@ def _reference(node_class: str) -> dict[str, str]:
 
 def _asked_for(group: Mapping[str, Any], origin: Origin) -> str:
     """Return the NodePool that pods on these machines ask for by name; empty where none does."""
-    known = [origin.nodes[name] for name in group["nodes"] if name in origin.nodes]
-    return group["labels"].get(POOL, "") if any(node.pool_asked for node in known) else ""
+    existing = [origin.nodes[name] for name in group["nodes"] if name in origin.nodes]
+    return group["labels"].get(POOL, "") if any(node.pool_asked for node in existing) else ""
 
 
 def _about_name(name: str, machines: Sequence[str]) -> list[str]:
     """Return what to know of a NodePool that keeps its name, as comments."""
-    found = [
+    results = [
         f"# {name}: pods ask for this NodePool by name, so it keeps the name.",
         "#   Where a NodePool of this name without spec.replicas is there, Karpenter refuses this",
         "#   one: let that one make the nodes. Do not delete it: its nodes would go with it.",
     ]
     if len(machines) > 1:
-        found.append(f"#   The plan needs {', '.join(machines)}; Karpenter chooses among these.")
-    return found
+        results.append(f"#   The plan needs {', '.join(machines)}; Karpenter chooses among these.")
+    return results
 
 
 def _joined(one: Document, other: Document) -> Document:

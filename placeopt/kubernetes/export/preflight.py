@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from placeopt.core.documents import Document
+    from placeopt.core.files.documents import Document
     from placeopt.kubernetes.export.steps import PlanStep
     from placeopt.kubernetes.origin import Origin, OriginItem
 
@@ -103,12 +103,12 @@ def known(made: Sequence[PlanStep], origin: Origin) -> Document:
             node |= {"uid": origins.uid, "labels": origins.labels, "taints": taints}
         nodes.append(node)
     items = {(i.namespace, i.pod): i for i in origin.items.values() if i.pod}
-    found: dict[tuple[str, str], Document] = {}
+    results: dict[tuple[str, str], Document] = {}
     for step in made:
         if step.at is not None and (step.at.namespace, step.at.pod) in items:
             key = (step.at.namespace, str(step.at.pod))
-            found.setdefault(key, _pod(step, items[key]))
-    return {"nodes": nodes, "pods": list(found.values())}
+            results.setdefault(key, _pod(step, items[key]))
+    return {"nodes": nodes, "pods": list(results.values())}
 
 
 def _pod(step: PlanStep, item: OriginItem) -> Document:

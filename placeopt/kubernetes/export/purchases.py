@@ -82,9 +82,9 @@ def arrivals(nodes: Sequence[UpdateNode], origin: Origin) -> dict[str, Any]:
         ``nodes``: the name that the plan has for each, its labels and taints, and what it is in
         words, those with most labels first; ``before``: the nodes that were there.
     """
-    found = [_wanted(node, origin) for node in nodes]
+    results = [_wanted(node, origin) for node in nodes]
     before = sorted(k for k, n in origin.nodes.items() if not n.virtual and not n.absent)
-    return {"nodes": sorted(found, key=lambda w: -len(w["labels"])), "before": before}
+    return {"nodes": sorted(results, key=lambda w: -len(w["labels"])), "before": before}
 
 
 def _wanted(node: UpdateNode, origin: Origin) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.export.preflight import NODES, PODS, TWIN, known
 from placeopt.kubernetes.export.purchases import ARRIVED, arrivals, sentences, to_buy
 from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
@@ -262,24 +262,24 @@ def lines(step: PlanStep) -> list[str]:
         "requests": _json(at.asked),
     }
     quoted = {key: shlex.quote(text or "") for key, text in fields.items()}
-    found = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
-    found += [line.format(**quoted) for line in _LINES[_kind(step)]]
-    return found + [_DELETE.format(node=shlex.quote(step.source or ""))] * step.deletes
+    result = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
+    result += [line.format(**quoted) for line in _LINES[_kind(step)]]
+    return result + [_DELETE.format(node=shlex.quote(step.source or ""))] * step.deletes
 
 
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
     """Return what is left when all steps are made: templates that say what now runs."""
-    found: list[str] = []
+    results: list[str] = []
     pods = Counter((i.namespace, i.kind, i.name) for i in origin.items.values())
     for owner, last in _workloads(made).items():
         namespace, kind, name = owner
         ns, workload = shlex.quote(namespace), shlex.quote(name)
         if kind == "StatefulSet":
             requests = shlex.quote(_json(last[-1].at.requests if last[-1].at else {}))
-            found.append(f"free {ns} {workload} {requests}")
+            results.append(f"free {ns} {workload} {requests}")
         else:
-            found += _settle(ns, workload, last, pods[owner], _sidecars(origin, owner))
-    return found
+            results += _settle(ns, workload, last, pods[owner], _sidecars(origin, owner))
+    return results
 
 
 def _sidecars(origin: Origin, owner: tuple[str, str, str]) -> set[str]:
@@ -323,11 +323,11 @@ def _pause(ns: str, workload: str, paused: bool) -> str:
 
 
 def _workloads(made: Iterable[PlanStep]) -> dict[tuple[str, str, str], list[PlanStep]]:
-    found: dict[tuple[str, str, str], list[PlanStep]] = {}
+    results: dict[tuple[str, str, str], list[PlanStep]] = {}
     for step in made:
         if step.at is not None:
-            found.setdefault((step.at.namespace, step.at.kind, step.at.name), []).append(step)
-    return found
+            results.setdefault((step.at.namespace, step.at.kind, step.at.name), []).append(step)
+    return results
 
 
 def _json(value: Any) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from placeopt.core.documents import sha256
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import sha256
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
 from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
@@ -182,7 +182,7 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
     for copy, node in moves:
         journeys.append((where[copy], node))
         where[copy] = node
-    found = []
+    results = []
     ends = _ends(journeys, Counter(n for n in arrays.home.tolist() if n != arrays.waiting))
     for k, ((copy, _), (source, node), (empties, cordon)) in enumerate(
         zip(moves, journeys, ends, strict=True)
@@ -194,7 +194,7 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
         elif pods.is_new(application, name):
             action = "add"
         before, after = (None if n < 0 else problem.nodes[n].name for n in (source, node))
-        found.append(
+        results.append(
             PlanStep(
                 number=k + 1,
                 action=action,
@@ -209,7 +209,7 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
                 ),
             )
         )
-    return found
+    return results
 
 
 def _action(source: int, node: int, last: bool) -> str:
@@ -254,11 +254,11 @@ def _rescheduling(problem: Rescheduling, plan: Plan, pods: _Pods) -> list[PlanSt
     moves = problem.moves(plan)
     hosted = Counter(dict(enumerate(problem.arrays.home.sum(axis=0).tolist())))
     ends = _ends([(source, target) for _, source, target in moves], hosted)
-    found = []
+    results = []
     for k, ((service, *journey), (empties, cordon)) in enumerate(zip(moves, ends, strict=True)):
         name = problem.services[service].name
         source, target = (problem.nodes[n].name for n in journey)
-        found.append(
+        results.append(
             PlanStep(
                 number=k + 1,
                 action="restart" if source == target else "move",
@@ -270,7 +270,7 @@ def _rescheduling(problem: Rescheduling, plan: Plan, pods: _Pods) -> list[PlanSt
                 at=pods.find(pods.replica, k + 1, name, source, target),
             )
         )
-    return found
+    return results
 
 
 class _Pods:
@@ -354,17 +354,17 @@ class _Pods:
     ) -> StepTarget:
         """Return what a rescheduling step acts on: the first replica of the service on `source`."""
         item = origin.item(service)
-        mine = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
-        k = next((k for k, (pod, node) in enumerate(mine) if node == source and pod), None)
+        own = self.replicas.setdefault(service, [(r.pod, r.node) for r in item.replicas])
+        k = next((k for k, (pod, node) in enumerate(own) if node == source and pod), None)
         if k is None:
             raise UnsupportedError(
                 f"no running pod of {service!r} on {source!r} is on file; "
                 "import from `kubectl get nodes,pods`"
             )
-        pod = mine[k][0]
+        pod = own[k][0]
         _check(origin, item, pod, target)
         new = self._new_name(item, pod, number)
-        mine[k] = (new, target)
+        own[k] = (new, target)
         return StepTarget(item.namespace, item.kind, item.name, pod, new, {})
 
     def _new_name(self, item: OriginItem, pod: str | None, number: int) -> str | None:
@@ -401,7 +401,7 @@ def _requests(item: OriginItem, size: tuple[int, int] | None) -> dict[str, dict[
     Without new requests by container they share the new size of the pod as they share that of now.
     """
     containers = item.containers
-    if named := {c.name: asked for c in containers if (asked := _asked(c))}:
+    if named := {c.name: wanted for c in containers if (wanted := _asked(c))}:
         return named
     if size is None:
         return {}
@@ -426,10 +426,10 @@ def _kept(item: OriginItem) -> dict[str, dict[str, str]]:
 
 
 def _amounts(cpu: int | None, memory: int | None) -> dict[str, str]:
-    found = {} if cpu is None else {"cpu": f"{cpu}m"}
+    result = {} if cpu is None else {"cpu": f"{cpu}m"}
     if memory is not None:
-        found["memory"] = f"{memory}" if memory % MIB else f"{memory // MIB}Mi"
-    return found
+        result["memory"] = f"{memory}" if memory % MIB else f"{memory // MIB}Mi"
+    return result
 
 
 def _asked(c: OriginContainer) -> dict[str, str]:
@@ -490,10 +490,10 @@ def _absent(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
 
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
-    found = [*broken_by(made, origin), *_absent(made, origin)]
+    results = [*broken_by(made, origin), *_absent(made, origin)]
     if deleted := [str(s.source) for s in made if s.deletes]:
         shown = ", ".join(deleted[:20]) + (", ..." if len(deleted) > 20 else "")
-        found.append(
+        results.append(
             f"the plan deletes {len(deleted)} nodes from the cluster as soon as they are empty "
             f"({shown}): spreads over hostnames count an empty node until it is deleted"
         )
@@ -510,5 +510,5 @@ def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     ):
         if numbers:
             shown = ", ".join(map(str, numbers[:20])) + (", ..." if len(numbers) > 20 else "")
-            found.append(f"{len(numbers)} of {len(made)} steps {what} (steps {shown})")
-    return found
+            results.append(f"{len(numbers)} of {len(made)} steps {what} (steps {shown})")
+    return results

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from placeopt.core.documents import Document, validate
-from placeopt.core.front import Plan
+from placeopt.core.files.documents import Document, validate
+from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, Record
 from placeopt.kubernetes.export import shell
 from placeopt.kubernetes.export.purchases import sentences, to_buy

@@ -218,20 +218,20 @@ def refresh_all(traces, state, outcomes, which):
         mask[clusters + REFUSAL] = True
         if t == traces.replicas.shape[1]:
             continue
-        demand, asked, free = traces.demand[i, t], traces.replicas[i, t], state.free[i]
+        demand, wanted, free = traces.demand[i, t], traces.replicas[i, t], state.free[i]
         split, accepts, outcome = outcomes.split[i], outcomes.accepts[i], outcomes.outcome[i]
         accepts[:] = False
         for c in range(clusters):
-            accepts[c] = _fits(free, demand, c, asked)
-        if asked > 1:
-            _spread(free, traces.capacity[i], demand, asked, order, remaining, split, accepts)
+            accepts[c] = _fits(free, demand, c, wanted)
+        if wanted > 1:
+            _spread(free, traces.capacity[i], demand, wanted, order, remaining, split, accepts)
         refusal = 0.0
         for a in range(clusters + REFUSAL):
             if accepts[a]:
                 mask[a] = True
                 refusal = -1.0
-        _write_latencies(state.raw[i], traces.increase[i, t], asked, split, accepts, outcome)
-        write_rewards(i, asked, refusal, traces, state, outcomes)
+        _write_latencies(state.raw[i], traces.increase[i, t], wanted, split, accepts, outcome)
+        write_rewards(i, wanted, refusal, traces, state, outcomes)
 
 
 # -- division --------------------------------------------------------------------------------------
@@ -282,18 +282,18 @@ def divide_all(traces, state, outcomes, actions):
     weights = np.zeros(clusters, np.int64)
     for i in range(len(actions)):
         t = min(state.now[i], traces.replicas.shape[1] - 1)
-        asked, split = traces.replicas[i, t], outcomes.split[i]
+        wanted, split = traces.replicas[i, t], outcomes.split[i]
         for c in range(clusters):
             weights[c] = replicas_that_fit(state.free[i, c], traces.demand[i, t])
-        actions[i] = take_by_weight(weights, asked, split[FFD])
+        actions[i] = take_by_weight(weights, wanted, split[FFD])
         outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
         refusal = -1.0 if outcomes.accepts[i, : clusters + REFUSAL].any() else 0.0
         _write_latencies(
             state.raw[i],
             traces.increase[i, t],
-            asked,
+            wanted,
             split,
             outcomes.accepts[i],
             outcomes.outcome[i],
         )
-        write_rewards(i, asked, refusal, traces, state, outcomes)
+        write_rewards(i, wanted, refusal, traces, state, outcomes)

@@ -161,22 +161,22 @@ def refresh_all(traces, state, outcomes, which):
         mask[clusters + REFUSAL] = True
         if t == traces.replicas.shape[1]:
             continue
-        demand, asked = traces.demand[i, t], traces.replicas[i, t]
+        demand, wanted = traces.demand[i, t], traces.replicas[i, t]
         used, capacity = state.used[i], traces.capacity[i]
         split, accepts, outcome = outcomes.split[i], outcomes.accepts[i], outcomes.outcome[i]
         accepts[:] = False
         mask[clusters:] = True
         refusal = 1.0
         for c in range(clusters):
-            accepts[c] = mask[c] = _fits(used, capacity, demand, c, asked)
+            accepts[c] = mask[c] = _fits(used, capacity, demand, c, wanted)
             if accepts[c]:
                 refusal = -1.0
-        if asked > 1:
+        if wanted > 1:
             _spread(
-                state.free[i], used, capacity, traces.unit, demand, asked, order, split, accepts
+                state.free[i], used, capacity, traces.unit, demand, wanted, order, split, accepts
             )
-        _write_latencies(state.matrix[i], asked, split, accepts, outcome)
-        write_rewards(i, asked, refusal, traces, state, outcomes)
+        _write_latencies(state.matrix[i], wanted, split, accepts, outcome)
+        write_rewards(i, wanted, refusal, traces, state, outcomes)
 
 
 @allocating_kernel
@@ -189,15 +189,15 @@ def divide_all(traces, state, outcomes, actions):
     weights, room = np.zeros(clusters, np.int64), np.zeros(2, np.int64)
     for i in range(len(actions)):
         t = min(state.now[i], traces.replicas.shape[1] - 1)
-        asked, split = traces.replicas[i, t], outcomes.split[i]
+        wanted, split = traces.replicas[i, t], outcomes.split[i]
         for c in range(clusters):
             for r in range(2):
                 room[r] = traces.capacity[i, c, r] * FILL // 100 - state.used[i, c, r]
             weights[c] = replicas_that_fit(room, traces.demand[i, t])
-        actions[i] = take_by_weight(weights, asked, split[FFD])
+        actions[i] = take_by_weight(weights, wanted, split[FFD])
         outcomes.accepts[i, clusters + FFD] = actions[i] == clusters + FFD
-        _write_latencies(state.matrix[i], asked, split, outcomes.accepts[i], outcomes.outcome[i])
-        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
+        _write_latencies(state.matrix[i], wanted, split, outcomes.accepts[i], outcomes.outcome[i])
+        write_rewards(i, wanted, outcomes.refusal[i], traces, state, outcomes)
 
 
 @allocating_kernel
@@ -211,18 +211,18 @@ def repeat_all(traces, state, outcomes, actions):
     order, room = np.zeros(clusters, np.int64), np.zeros((clusters, 2), np.int64)
     for i in range(len(actions)):
         t = min(state.now[i], traces.replicas.shape[1] - 1)
-        asked, split, demand = traces.replicas[i, t], outcomes.split[i], traces.demand[i, t]
+        wanted, split, demand = traces.replicas[i, t], outcomes.split[i], traces.demand[i, t]
         for c in range(clusters):
             for r in range(2):
                 used = traces.capacity[i, c, r] * FILL // 100 - state.used[i, c, r]
                 room[c, r] = max(used, 0)
         sort_by_free_cpu(state.free[i], True, order)
-        threshold = most_at_once(room, demand, asked)
-        fits = asked > 1 and first_fit(room, demand, asked, order, threshold, split[FFD])
+        threshold = most_at_once(room, demand, wanted)
+        fits = wanted > 1 and first_fit(room, demand, wanted, order, threshold, split[FFD])
         actions[i] = clusters + (FFD if fits else REFUSAL)
         outcomes.accepts[i, clusters + FFD] = fits
-        _write_latencies(state.matrix[i], asked, split, outcomes.accepts[i], outcomes.outcome[i])
-        write_rewards(i, asked, outcomes.refusal[i], traces, state, outcomes)
+        _write_latencies(state.matrix[i], wanted, split, outcomes.accepts[i], outcomes.outcome[i])
+        write_rewards(i, wanted, outcomes.refusal[i], traces, state, outcomes)
 
 
 # -- steps -----------------------------------------------------------------------------------------
@@ -292,14 +292,14 @@ def step_all(traces, state, outcomes, actions, rewards):
         rewards[i, :] = 0.0
         if t == traces.replicas.shape[1]:
             continue
-        demand, asked, alone = traces.demand[i, t], traces.replicas[i, t], action < clusters
+        demand, wanted, alone = traces.demand[i, t], traces.replicas[i, t], action < clusters
         used, free, capacity = state.used[i], state.free[i], traces.capacity[i]
         if decide(traces, state, outcomes, i, action, rewards):
             placed, matrix = state.placed[i, t], state.matrix[i]
-            state.sums[i, CPU] += _cpu_usage(used, capacity, placed, demand[0], asked, alone)
+            state.sums[i, CPU] += _cpu_usage(used, capacity, placed, demand[0], wanted, alone)
             _place(matrix, state.load[i], used, free, capacity, placed, alone)
             _mean_latencies(matrix, state.latency[i])
-        elif action == clusters + BF1B1 and asked > 1:
+        elif action == clusters + BF1B1 and wanted > 1:
             for c in range(clusters):
                 for r in range(2):
                     free[c, r] -= outcomes.split[i, BF1B1, c] * demand[r]

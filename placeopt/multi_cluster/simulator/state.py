@@ -20,7 +20,7 @@ ACCEPTED, LATENCY, COST, GINI, CPU, LAST_GINI, SPREADS, SUMS = range(8)
 MAX_MS = 1000.0
 
 
-class Traces(NamedTuple):
+class EpisodeData(NamedTuple):
     """What is given: clusters and requests; names are those of `MultiClusterArrays`."""
 
     unit: np.ndarray  # (3,)
@@ -65,7 +65,9 @@ class ActionOutcomes(NamedTuple):
     refusal: np.ndarray  # (N,) reward of a request that is not placed
 
 
-def allocate(n: int, clusters: int, steps: int) -> tuple[Traces, EnvironmentState, ActionOutcomes]:
+def allocate(
+    n: int, clusters: int, steps: int
+) -> tuple[EpisodeData, EnvironmentState, ActionOutcomes]:
     """Return the arrays of `n` environments, filled with zeros; `unit` and `scale` with ones."""
     actions = clusters + EXTRA
 
@@ -73,7 +75,7 @@ def allocate(n: int, clusters: int, steps: int) -> tuple[Traces, EnvironmentStat
         return np.zeros((n, *shape), dtype=dtype)
 
     whole = partial(zeros, dtype=np.int64)
-    traces = Traces(
+    traces = EpisodeData(
         unit=np.ones(3),
         scale=np.ones(2),
         capacity=whole(clusters, 2),

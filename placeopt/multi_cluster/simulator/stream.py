@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from placeopt.core.errors import UsageError
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
 from placeopt.core.outside import checked_actions
 from placeopt.core.parameters import checked
@@ -57,7 +57,7 @@ from placeopt.multi_cluster.simulator.state import (
     SPREADS,
     ActionOutcomes,
     EnvironmentState,
-    Traces,
+    EpisodeData,
     allocate,
 )
 
@@ -71,7 +71,7 @@ def _whole(amount: float) -> int:
     return round(amount / UNIT)
 
 
-class Stream(Batch):
+class EpisodeBatch(Batch):
     """N episodes of C clusters: a `placeopt.core.interfaces.Batch` without observations.
 
     Actions 0 to C - 1 place all replicas on one cluster; then the spreads FFD, FFI and BF1B1; then
@@ -106,7 +106,7 @@ class Stream(Batch):
 
     Attributes
     ----------
-    traces, state, outcomes : Traces, EnvironmentState, ActionOutcomes
+    traces, state, outcomes : EpisodeData, EnvironmentState, ActionOutcomes
         The arrays behind the environments, for policies that read them; not to be written.
     masks : ndarray
         Which actions are legal, bool of shape (N, A).
@@ -133,8 +133,8 @@ class Stream(Batch):
         acceptance: bool = False,
         masked: bool = True,
     ):
-        given = keywords(Stream.__init__, locals())
-        options = checked(Stream.__init__, "multi-cluster episodes", given)
+        value = keywords(EpisodeBatch.__init__, locals())
+        options = checked(EpisodeBatch.__init__, "multi-cluster episodes", value)
         if num_envs < 1:
             raise UsageError(f"num_envs is {num_envs}; legal: at least 1")
         if options["replicas"][0] > options["replicas"][1]:
@@ -208,11 +208,11 @@ class Stream(Batch):
 
     def placed_shares(self) -> np.ndarray:
         """Return the share of the replicas at hand that every action would place, (N, C + 4)."""
-        asked = self.traces.replicas[self._everyone, np.minimum(self.state.now, self.steps - 1)]
+        wanted = self.traces.replicas[self._everyone, np.minimum(self.state.now, self.steps - 1)]
         shares = self.outcomes.accepts.astype(float)
         shares[:, -1] = 0.0
         spread = slice(self.clusters, self.clusters + REFUSAL)
-        shares[:, spread] *= self.outcomes.split.sum(axis=2) / np.maximum(asked, 1)[:, None]
+        shares[:, spread] *= self.outcomes.split.sum(axis=2) / np.maximum(wanted, 1)[:, None]
         return shares
 
     @property
@@ -283,12 +283,12 @@ class Stream(Batch):
             "spreads": SPREADS,
         }
         placed = self.state.placed.sum(axis=2)
-        asked = self.traces.replicas * (np.arange(self.steps) < now[:, None])
+        wanted = self.traces.replicas * (np.arange(self.steps) < now[:, None])
         return {
             "steps": now.copy(),
             "acceptance": sums[:, ACCEPTED] / np.maximum(now, 1),
-            "whole": ((placed == asked) & (asked > 0)).sum(axis=1) / np.maximum(now, 1),
-            "replicas": placed.sum(axis=1) / np.maximum(asked.sum(axis=1), 1),
+            "whole": ((placed == wanted) & (wanted > 0)).sum(axis=1) / np.maximum(now, 1),
+            "replicas": placed.sum(axis=1) / np.maximum(wanted.sum(axis=1), 1),
             "gini": sums[:, LAST_GINI].copy(),
             **{name: sums[:, column] / accepted for name, column in means.items()},
         }
@@ -318,13 +318,13 @@ class Stream(Batch):
         published spread names every cluster, since it may place all replicas on one, or none; a
         decision for one cluster names it.
         """
-        found: list[dict[int, int]] = []
+        results: list[dict[int, int]] = []
         for action, placed in zip(
             self.state.action[env].tolist(), self.state.placed[env].tolist(), strict=True
         ):
             spread = self.published and action >= self.clusters
-            found.append({c: n for c, n in enumerate(placed) if n > 0 or spread})
-        return found
+            results.append({c: n for c, n in enumerate(placed) if n > 0 or spread})
+        return results
 
     def plan(self, env: int) -> Plan:
         """Return the plan so far; requests that are still to come are refused.
@@ -364,9 +364,9 @@ class Stream(Batch):
         twin._take(np.asarray(index, dtype=np.int64))
         return twin
 
-    def silent(self, index: Sequence[int] | np.ndarray) -> Stream:
+    def silent(self, index: Sequence[int] | np.ndarray) -> EpisodeBatch:
         """Return copies as `fork` does, without observations."""
-        twin = Stream.__new__(Stream)
+        twin = EpisodeBatch.__new__(EpisodeBatch)
         twin.__dict__.update(self.__dict__)
         twin._take(np.asarray(index, dtype=np.int64))
         return twin
@@ -374,8 +374,8 @@ class Stream(Batch):
     def _take(self, index: np.ndarray) -> None:
         """Replace the arrays by copies of the environments of `index`."""
         self.num_envs = len(index)
-        unit, scale, *given = self.traces
-        self.traces = Traces(unit, scale, *(array[index] for array in given))
+        unit, scale, *value = self.traces
+        self.traces = EpisodeData(unit, scale, *(array[index] for array in value))
         self.state = EnvironmentState(*(array[index] for array in self.state))
         self.outcomes = ActionOutcomes(*(array[index] for array in self.outcomes))
         self._bind()
@@ -400,9 +400,9 @@ class Stream(Batch):
             )
             max_increase = INCREASE
         else:
-            given = self.problem.arrays
-            found = np.column_stack((given.demand, given.threshold))
-            deployments, max_increase = np.unique(found, axis=0), float(given.increase.max())
+            value = self.problem.arrays
+            result = np.column_stack((value.demand, value.threshold))
+            deployments, max_increase = np.unique(result, axis=0), float(value.increase.max())
         flow = np.array([self.rate * unit[2], self.duration / unit[2], max_increase])
         return deployments, flow, self._drawn_replicas
 

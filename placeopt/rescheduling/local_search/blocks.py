@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.interim import Interim
+from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.local_search import beam, descent, eject
 from placeopt.rescheduling.local_search.state import plan_archive, search_state, zones
@@ -48,7 +48,7 @@ class BlockSearch:
         self.state = search_state(self.instance)
         self.archive = plan_archive(longest if max_moves is None else min(max_moves, longest))
         self._spent = 0
-        self._interim = Interim(
+        self._interim = RunSnapshot(
             values=lambda: np.array([(ms, k) for k, (ms, _) in self.plans().items()]),
             plan=lambda row: problem.plan(list(self.plans().values())[row][1].tolist()),
             minimal=True,
@@ -71,8 +71,8 @@ class BlockSearch:
         if len(instance.order) > _MAX_ENUMERATED:
             if not self.improve():
                 return False
-            found = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
-            return self._polish(found) and self._try_pairs()
+            result = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
+            return self._polish(result) and self._try_pairs()
         none = np.empty((0, *instance.home.shape), dtype=np.int64)
         return self._try_blocks(zone_of) and self._polish(none) and self._try_pairs()
 
@@ -171,9 +171,9 @@ class BlockSearch:
 
     def plans(self) -> dict[int, tuple[float, np.ndarray]]:
         """Return latency and moves (k, 3) by number of moves; longer plans are always faster."""
-        found, least = {}, np.inf
+        result, least = {}, np.inf
         for k, latency in enumerate(self.archive.latency.tolist()):
             if latency < least - descent.ROUNDING_MS:
                 least = latency
-                found[k] = (latency, self.archive.moves[k, :k])
-        return found
+                result[k] = (latency, self.archive.moves[k, :k])
+        return result

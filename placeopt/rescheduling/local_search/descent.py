@@ -198,10 +198,10 @@ def offer(instance, state, archive, latency_ms):
     if archive.latency[: count + 1].min() <= latency_ms + ROUNDING_MS:
         return
     moves = np.empty((archive.moves.shape[1], 3), np.int32)
-    found, left = arrange(instance, counts, moves)
-    if left == 0 and archive.latency[: found + 1].min() > latency_ms + ROUNDING_MS:
-        archive.latency[found] = latency_ms
-        copy_rows(moves[:found], archive.moves[found])
+    result, left = arrange(instance, counts, moves)
+    if left == 0 and archive.latency[: result + 1].min() > latency_ms + ROUNDING_MS:
+        archive.latency[result] = latency_ms
+        copy_rows(moves[:result], archive.moves[result])
 
 
 # -- blocks of services ----------------------------------------------------------------------------
@@ -244,20 +244,20 @@ def descend_from_blocks(instance, state, archive, zone_of, first, last, begun, e
         if (begun[:code] == begun[code]).any():
             continue
         descend(instance, state, archive, code == 0, False, UNLIMITED)
-        found = _hash(state.deployment.counts)
-        if not (ended[:code] == found).any():
-            ended[code] = found
+        result = _hash(state.deployment.counts)
+        if not (ended[:code] == result).any():
+            ended[code] = result
             descend(instance, state, archive, True, True, UNLIMITED)
 
 
 @kernel
 def _hash(counts):
     """Return a hash of a deployment (S, N): FNV-1a."""
-    found = 1469598103934665603
+    result = 1469598103934665603
     for service in range(counts.shape[0]):
         for node in range(counts.shape[1]):
-            found = (found ^ (counts[service, node] + 7)) * 1099511628211
-    return found
+            result = (result ^ (counts[service, node] + 7)) * 1099511628211
+    return result
 
 
 # -- two and three moves at once -------------------------------------------------------------------

@@ -48,8 +48,8 @@ def improve(instance: ReschedulingArrays, state: SearchState, archive: PlanArchi
 
 
 def _descend(instance: ReschedulingArrays, state: SearchState, archive: PlanArchive) -> float:
-    found, _ = descent.descend(instance, state, archive, False, False, descent.UNLIMITED)
-    return float(found)
+    result, _ = descent.descend(instance, state, archive, False, False, descent.UNLIMITED)
+    return float(result)
 
 
 def _undo(instance: ReschedulingArrays, state: SearchState, moves: Moves) -> None:

@@ -83,16 +83,16 @@ class PlanPruning:
         for k in better[np.argsort(cost[better], kind="stable")]:
             taken = np.array(np.unravel_index(code[k], counts + 1))
             end = home + np.tensordot(taken, change, axes=1)
-            if (found := self._ordered(end, int(taken.sum()))) is not None:
-                return found
+            if (result := self._ordered(end, int(taken.sum()))) is not None:
+                return result
         return moves
 
     def _ordered(self, target: np.ndarray, max_moves: int) -> Moves | None:
         """Return at most `max_moves` moves to a deployment (S, N), each with room, or None."""
-        found = arranged(self.instance, target, max_moves + MAX_HOPS)
-        if found is None or len(found) > max_moves:
-            found, _ = shortest(self.instance, target)
-        return found if found is not None and len(found) <= max_moves else None
+        result = arranged(self.instance, target, max_moves + MAX_HOPS)
+        if result is None or len(result) > max_moves:
+            result, _ = shortest(self.instance, target)
+        return result if result is not None and len(result) <= max_moves else None
 
     # -- step by step ------------------------------------------------------------------------------
 
@@ -113,8 +113,8 @@ class PlanPruning:
                     break
             else:
                 max_moves = misplaced(instance.home, counts) + MAX_HOPS
-                found = arranged(instance, counts, max_moves)
-                return moves if found is None else found
+                result = arranged(instance, counts, max_moves)
+                return moves if result is None else result
 
     def _cost(self) -> float:
         """Return latency plus `gain` per move of the state's deployment."""
@@ -126,10 +126,10 @@ class PlanPruning:
         instance, state, limit = self.instance, self._state, self.gain - descent.ROUNDING_MS
         while True:
             now = descent.state_latency(instance, state)
-            _, *found = descent.best_move(instance, state, self._archive, now, limit, True)
-            if found[0] < 0:
+            _, *result = descent.best_move(instance, state, self._archive, now, limit, True)
+            if result[0] < 0:
                 return
-            descent.move(instance, state, *found)
+            descent.move(instance, state, *result)
 
     def _parts(self, counts: np.ndarray) -> Iterator[list[int]]:
         """Yield what is left out together: moved services, and moved callers with moved callees."""

@@ -10,11 +10,12 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import Front, Run, merge
-from placeopt.core.gap import graded
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import graded
+from placeopt.core.fronts.values import Run
 from placeopt.core.problem import Problem
+from placeopt.core.runs.versions import versions
 from placeopt.core.task import Task
-from placeopt.core.versions import versions
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
@@ -122,9 +123,9 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    found, cuts, solves = lower_bounds(data, task.budget, cells, lines)
+    result, cuts, solves = lower_bounds(data, task.budget, cells, lines)
     completed = not task.budget.out_of_time
-    bounds = data.values(found)
+    bounds = data.values(result)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
     plans = plans_at(data.problem, task.objectives, prices if completed else prices[:2])
     front = task.front(

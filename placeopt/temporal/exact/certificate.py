@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.front import Plan
+from placeopt.core.fronts.values import Plan
 from placeopt.temporal.exact.common_starts import FOUND, IMPOSSIBLE, common_starts
 from placeopt.temporal.exact.numbers import Lease, Numbers
 from placeopt.temporal.exact.patterns import Patterns
@@ -147,12 +147,12 @@ class Scheduler:
         groups: list[tuple[int, list[int]]] = []  # requests as bits, patterns
         for w in used:
             requests = np.flatnonzero(self.patterns.counts[w]).tolist()
-            bits, mine = sum(1 << i for i in requests) if len(requests) > 1 else 0, [w]
+            bits, own = sum(1 << i for i in requests) if len(requests) > 1 else 0, [w]
             for group in [group for group in groups if group[0] & bits]:
                 groups.remove(group)
-                bits, mine = bits | group[0], group[1] + mine
-            groups.append((bits, mine))
-        return [sorted(mine) for _, mine in groups]
+                bits, own = bits | group[0], group[1] + own
+            groups.append((bits, own))
+        return [sorted(own) for _, own in groups]
 
     def _group(self, used: list[int]) -> _Group:
         patterns = self.patterns

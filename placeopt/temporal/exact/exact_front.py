@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.front import Front
-from placeopt.core.gap import graded
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.gap import graded
 from placeopt.core.task import Candidate, Task
 from placeopt.temporal.exact.bounds import Lines
 from placeopt.temporal.exact.certificate import Scheduler
@@ -78,9 +78,9 @@ def bin_plans(
             "the states of this instance are too many for bin plans; use 'bound' and a search"
         )
     completion = Completion(patterns)
-    given = [point.plan for point in task.start or ()]
+    values_in = [point.plan for point in task.start or ()]
     budget = task.budget
-    known = data.all_whole(plan for plan in given if task.problem.evaluate(plan).feasible)
+    known = data.all_whole(plan for plan in values_in if task.problem.evaluate(plan).feasible)
     relaxed = relaxed_front(patterns, completion, budget, known)
     resolved = resolve(patterns, completion, relaxed, budget, effort)
     if not relaxed.complete:
@@ -96,7 +96,7 @@ def bin_plans(
     candidates = [Candidate(schedule.plan(data)) for schedule in resolved.plans.values()]
     bounds = data.values(resolved.bounds)
     front = task.front(
-        candidates + [Candidate(plan) for plan in given],
+        candidates + [Candidate(plan) for plan in values_in],
         method="bin-plans",
         bounds=bounds.tolist(),
         completed=relaxed.complete and not task.budget.out_of_time,

@@ -109,7 +109,9 @@ def sweep(model, targets, extension, search, unit, max_looks, max_labels, everyt
         if counters[LOOKS] >= stop:
             return Search(labels, states, slots, heads, counters), GO_ON
         heads[counters[PLACED]] = states[state, LATER]
-        kept = settle(labels, states[state, HEAD], counters, extension.fenwick, unit, everything)
+        kept = filter_dominated(
+            labels, states[state, HEAD], counters, extension.fenwick, unit, everything
+        )
         code = states[state, CODE]
         lowest, rest = _unpack(model, extension, code)
         bounds = _label_bounds(model, extension, labels, kept)
@@ -140,7 +142,7 @@ def sweep(model, targets, extension, search, unit, max_looks, max_labels, everyt
 
 
 @allocating_kernel
-def settle(labels, head, counters, fenwick, unit, everything):
+def filter_dominated(labels, head, counters, fenwick, unit, everything):
     """Return the labels of a list that no other dominates; all of them with `everything`.
 
     `head` is the first label. The others are freed, in place in `labels` and `counters`. `fenwick`

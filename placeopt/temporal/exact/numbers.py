@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
-from placeopt.core.front import Objective, Plan
+from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.problem import Problem
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
@@ -153,21 +153,23 @@ def numbers(problem: Problem, objectives: Sequence[Objective]) -> Numbers:
         )
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
-    asked = {o.name for o in objectives}
+    wanted = {o.name for o in objectives}
     arrays, n = problem.arrays, len(problem.requests)
     locations = [offer.location for offer in problem.offers]
     places = tuple(dict.fromkeys(locations))
     sizes, size_of = np.unique(arrays.capacities, axis=0, return_inverse=True)
     latency = arrays.whole_latencies[:, [locations.index(place) for place in places]]
-    latency = latency if "latency_ms" in asked else np.minimum(latency, 0)
+    latency = latency if "latency_ms" in wanted else np.minimum(latency, 0)
     leases = tuple(
         Lease(
             offer=k,
             pricing=pricing,
             place=places.index(offer.location),
             size=int(size_of.ravel()[k]),
-            price=arrays.slot_costs[k, pricing] if "cost_usd" in asked else 0,
-            frequency=arrays.frequencies[k] if pricing == "spot" and "interruption" in asked else 0,
+            price=arrays.slot_costs[k, pricing] if "cost_usd" in wanted else 0,
+            frequency=arrays.frequencies[k]
+            if pricing == "spot" and "interruption" in wanted
+            else 0,
             limit=offer.max_instances,
         )
         for k, offer in enumerate(problem.offers)

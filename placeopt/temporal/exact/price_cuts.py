@@ -108,9 +108,9 @@ def _learn(
         budget.report(note=f"bound: lesson {k + 1} of {len(rates)}")
         load = prices.solve(*rate, LESSON_ROUNDS).load
         for size, program in enumerate(programs):
-            mine = load[prices.size_of == size]
-            program.learn(mine.sum(axis=0), budget)
-            program.learn(mine[mine.sum(axis=1).argmax()], budget)
+            own = load[prices.size_of == size]
+            program.learn(own.sum(axis=0), budget)
+            program.learn(own[own.sum(axis=1).argmax()], budget)
         cuts.append(_cut(prices, rate, LESSON_ROUNDS))
     return cuts, sum(program.solves for program in programs)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import nondominated
+from placeopt.core.fronts.dominance import nondominated
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import (
     COST,
@@ -33,7 +33,7 @@ from placeopt.temporal.exact.labels import (
     Model,
     Search,
     Targets,
-    settle,
+    filter_dominated,
     state_of,
     sweep,
 )
@@ -89,11 +89,11 @@ def relaxed_front(
     front = Relaxed(np.empty((0, 3), dtype=np.int64), [])
     for slack in passes:
         upper = upper_bounds(patterns, np.concatenate((front.values, met)))
-        found = run_pass(model, targets_of(upper, completion, slack), budget)
-        partitions = [tuple(int(order[w]) for w in path) for path in found.paths]
-        front = _merged(front, found.values, partitions)
+        result = run_pass(model, targets_of(upper, completion, slack), budget)
+        partitions = [tuple(int(order[w]) for w in path) for path in result.paths]
+        front = _merged(front, result.values, partitions)
         budget.report(f"bin plans: {len(front.values)} relaxed points")
-        if not found.done:
+        if not result.done:
             return front
     front.complete = True
     return front
@@ -234,7 +234,7 @@ def run_pass(
     if search.heads[-1] < 0:
         return Pass(none, [], True, looks)
     labels, head = search.labels, search.states[search.heads[-1], HEAD]
-    last = settle(labels, head, search.counters, extension.fenwick, unit, everything)
+    last = filter_dominated(labels, head, search.counters, extension.fenwick, unit, everything)
     values = labels[last][:, [LATENCY, COST, INTERRUPTION]]
     return Pass(values, [_path(labels, int(label)) for label in last], True, looks)
 

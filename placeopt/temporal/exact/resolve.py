@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.temporal.exact.certificate import Schedule, Scheduler
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import Targets

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 
 #: Points of the fine grid on which lines are chosen.
 _FINE = 240

@@ -9,7 +9,7 @@ import pytest
 from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
-from placeopt.core.front import minimal
+from placeopt.core.fronts.dominance import minimal
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.labels import (
     COST,
@@ -21,7 +21,7 @@ from placeopt.temporal.exact.labels import (
     NUM_COUNTERS,
     STATES,
     Search,
-    settle,
+    filter_dominated,
     state_of,
 )
 from placeopt.temporal.exact.numbers import numbers
@@ -105,7 +105,7 @@ def test_settle_keeps_the_nondominated_labels(seed: int) -> None:
     counters = np.zeros(NUM_COUNTERS, dtype=np.int64)
     counters[FREE] = -1
     fenwick = np.full(9, 2**60, dtype=np.int64)
-    kept = settle(labels, 0, counters, fenwick, unit, False)
+    kept = filter_dominated(labels, 0, counters, fenwick, unit, False)
     assert np.array_equal(np.unique(vectors[kept], axis=0), minimal(vectors))
     freed, label = [], counters[FREE]
     while label >= 0:

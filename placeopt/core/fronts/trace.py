@@ -1,0 +1,233 @@
+"""Traces: what a run had found after how many seconds and evaluations.
+
+Samples are taken whenever evaluations and reports together have grown by a quarter, so that the
+same seed and budget give the same samples, apart from the seconds. What a sample holds is measured
+when the run is over: only then is the reference point of the hypervolume known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from placeopt.core.fronts.dominance import hypervolume, minimal, nondominated
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.values import Plan, Trace
+
+#: Growth of evaluations and reports from sample to sample: 50,000 evaluations make about 45
+#: samples. `benchmarks/traces.py` says what they cost; 1.15 cost half as much again.
+_GROWTH = 1.25
+#: Samples of a trace; when there are more, every second one is dropped and the growth squared.
+MAX_SAMPLES = 100
+#: Significant digits of a trace.
+_DIGITS = 12
+
+#: ``judge(plan)``: the values of a feasible plan, None of another.
+Judge = Callable[[Plan], Sequence[float] | None]
+#: ``on_sample(interim, numbers, values)``: the plans that no other dominates.
+OnSample = Callable[[RunSnapshot, np.ndarray, np.ndarray], None]
+
+
+@dataclass(frozen=True)
+class _Sample:
+    seconds: float
+    evaluations: int
+    values: np.ndarray  # (points, objectives)
+    bounds: np.ndarray  # (bounds, objectives)
+
+
+class Recorder:
+    """Takes samples of a run.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The objectives of the run, in the order of all values.
+    signs : ndarray, shape (objectives,)
+        -1 for maximised objectives, else 1.
+    judge : callable, optional
+        Judges plans that come without values; without it they are left out.
+    on_sample : callable, optional
+        Called at every sample.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        signs: np.ndarray,
+        judge: Judge | None = None,
+        on_sample: OnSample | None = None,
+    ):
+        self._names, self._signs = tuple(names), signs
+        self._judge, self._on_sample = judge, on_sample
+        self._samples: list[_Sample] = []
+        self._growth, self._next, self._reports = _GROWTH, 0, 0
+        self._source: RunSnapshot | None = None
+        self._before = np.empty((0, len(self._names)))
+
+    def see(self, seconds: float, evaluations: int, interim: RunSnapshot) -> None:
+        """Take a sample, if it is time for one."""
+        self._reports += 1
+        tick = evaluations + self._reports
+        if tick < self._next:
+            return
+        self._next = max(tick + 1, math.ceil(tick * self._growth))
+        if interim.update is not None:
+            interim.update()
+        rows, numbers = self._rows(interim)
+        if rows is None:
+            return
+        everything = np.ones(len(rows), dtype=bool)
+        kept = everything if interim.minimal else nondominated(rows * self._signs)
+        bounds = self._columns(interim, interim.bounds)
+        none = np.empty((0, len(self._names)))
+        if interim is not self._source:  # a method may begin where another has ended
+            self._source = interim
+            self._before = self._samples[-1].values if self._samples else none
+        result = rows[kept]
+        if len(self._before):
+            result = minimal(np.concatenate((self._before, result)) * self._signs) * self._signs
+        sample = _Sample(seconds, evaluations, result, none if bounds is None else bounds)
+        self._samples.append(sample)
+        if len(self._samples) > MAX_SAMPLES:
+            self._samples = self._samples[1::2]
+            self._growth **= 2
+        if self._on_sample is not None:
+            self._on_sample(interim, numbers[kept], rows[kept])
+
+    def _rows(self, interim: RunSnapshot) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return the values of feasible plans and the plans' numbers, None where not known."""
+        values = self._columns(interim, interim.values)
+        if values is not None:
+            return values, np.arange(len(values))
+        if self._judge is None or interim.plan is None:
+            return None, np.empty(0, dtype=np.int64)
+        judged = [(k, self._judge(interim.plan(k))) for k in range(interim.count)]
+        feasible = [(k, row) for k, row in judged if row is not None]
+        rows = np.array([row for _, row in feasible], dtype=float)
+        numbers = np.array([k for k, _ in feasible], dtype=np.int64)
+        return rows.reshape(-1, len(self._names)), numbers
+
+    def _columns(
+        self, interim: RunSnapshot, values: Callable[[], np.ndarray] | None
+    ) -> np.ndarray | None:
+        """Return values in the run's own objectives, None where some are missing."""
+        if values is None:
+            return None
+        names = interim.names or self._names
+        if not set(self._names) <= set(names):
+            return None
+        return np.asarray(values(), dtype=float)[:, [names.index(name) for name in self._names]]
+
+    def trace(
+        self,
+        front: Front,
+        seconds: float,
+        evaluations: int,
+        reference: Sequence[float] | None = None,
+    ) -> Trace | None:
+        """Return the trace of a run that ended with `front`; None where that has no points."""
+        if not front.points:
+            return None
+        corner = front.reference().tolist() if reference is None else list(reference)
+        bounds = np.array(front.bounds).reshape(-1, len(self._names))
+        last = _Sample(seconds, evaluations, front.values, bounds)
+        samples = [s for s in self._samples if len(s.values) and s.evaluations < evaluations]
+        if evaluations == 0:  # samples of a method that counts none
+            samples = [s for s in self._samples if len(s.values) and s.seconds < seconds]
+        return _SampledTrace.of([*samples, last], self._signs, corner)
+
+
+class _SampledTrace(Trace):
+    """A trace that still has its samples, so that another reference point can measure them."""
+
+    samples: Sequence[_Sample]
+    signs: np.ndarray
+
+    @classmethod
+    def of(
+        cls, samples: Sequence[_Sample], signs: np.ndarray, reference: Sequence[float]
+    ) -> _SampledTrace:
+        """Return the trace of samples, measured within a reference point."""
+        trace = cls(
+            reference=tuple(reference),
+            seconds=tuple(round(s.seconds, 4) for s in samples),
+            evaluations=tuple(s.evaluations for s in samples),
+            points=tuple(len(s.values) for s in samples),
+            ideal=tuple(_ideal(s.values, signs) for s in samples),
+            hypervolume=tuple(_volume(s.values * signs, signs, reference) for s in samples),
+            bound=tuple(_attainable(s.bounds, signs, reference) for s in samples),
+        )
+        object.__setattr__(trace, "samples", samples)
+        object.__setattr__(trace, "signs", signs)
+        return trace
+
+    def plain(self, reference: Sequence[float] | None = None) -> Trace:
+        """Return the trace without its samples, measured within another reference point."""
+        same = reference is None or tuple(reference) == self.reference
+        measured = self if same else self.of(self.samples, self.signs, reference or ())
+        return Trace(**{field.name: getattr(measured, field.name) for field in fields(Trace)})
+
+
+def with_plain_traces(front: Front, reference: Sequence[float] | None = None) -> Front:
+    """Return a front whose traces hold no samples.
+
+    With a reference point, all traces that were made in this call of `placeopt.solve` are measured
+    within it.
+    """
+    runs = tuple(
+        replace(run, trace=run.trace.plain(reference))
+        if isinstance(run.trace, _SampledTrace)
+        else run
+        for run in front.runs
+    )
+    return replace(front, runs=runs)
+
+
+def _ideal(values: np.ndarray, signs: np.ndarray) -> tuple[float, ...]:
+    """Return the best value of each objective, of values (points, objectives)."""
+    best = (values * signs).min(axis=0) * signs + 0.0
+    return tuple(_short(value) for value in best.tolist())
+
+
+def _volume(values: np.ndarray, signs: np.ndarray, reference: Sequence[float]) -> float:
+    """Return the hypervolume of minimised values within a reference point in its own senses."""
+    return _short(hypervolume(values, (np.array(reference) * signs).tolist()))
+
+
+def _attainable(bounds: np.ndarray, signs: np.ndarray, reference: Sequence[float]) -> float | None:
+    """Return the hypervolume that no plans can exceed, None where none is proven."""
+    signed = bounds * signs
+    signed = signed[~np.isposinf(signed).any(axis=1)]  # these lie below no feasible vector
+    if not len(signed) or not np.isfinite(signed).all():
+        return None
+    return _volume(minimal(signed), signs, reference)
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def traced(front: Front, trace: Trace | None) -> Front:
+    """Return a front whose first run has a trace; one that it has already is kept."""
+    if trace is None or not front.runs or front.runs[0].trace is not None:
+        return front
+    return replace(front, runs=(replace(front.runs[0], trace=trace), *front.runs[1:]))
+
+
+def with_bounds(front: Front) -> Front:
+    """Return a front whose traces end with the bound that was proven after the run."""
+    signs = np.array([o.sign for o in front.objectives])
+    bounds = np.array(front.bounds).reshape(-1, len(signs))
+    runs = []
+    for run in front.runs:
+        trace = run.trace
+        if trace is not None and trace.bound[-1] is None:
+            last = _attainable(bounds, signs, trace.reference)
+            run = replace(run, trace=replace(trace, bound=(*trace.bound[:-1], last)))
+        runs.append(run)
+    return replace(front, runs=tuple(runs))

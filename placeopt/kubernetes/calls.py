@@ -1,0 +1,206 @@
+"""Who calls whom: environment variables that name a Service, or the dependencies of an AppGroup.
+
+An edge leads from one workload to another. A variable is read as an address where its name says
+so (``*_ADDR``, ``*_URL``, ...) or where its value has a port or a scheme. What names a Service of
+the files becomes an edge; the rest is noted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import PodSpec, quantity
+from placeopt.kubernetes.quantities import whole_bytes
+from placeopt.kubernetes.reading import View
+
+#: Namespace and name of a workload, whatever its kind.
+Key = tuple[str, str]
+#: The labels and the spec of a workload's pods, by its key.
+Workloads = dict[Key, tuple[dict[str, str], PodSpec]]
+
+_NAMES = re.compile(
+    r"(_|^)(ADDR|ADDRESS|URL|URI|HOST|HOSTNAME|SERVICE|SERVER|ENDPOINT|ENDPOINTS|UPSTREAM"
+    r"|BROKER|BROKERS|BACKEND)(S)?$"
+)
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]{0,30}://")
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
+_MAX_VALUE = 2000
+
+
+@dataclass
+class Edge:
+    """A call from one workload to another.
+
+    Attributes
+    ----------
+    source, target : Key
+    limit : float or None
+        The network cost that an AppGroup allows.
+    """
+
+    source: Key
+    target: Key
+    limit: float | None = None
+
+    @property
+    def label(self) -> str:
+        """How notes name it."""
+        return f"{self.source[1]} to {self.target[1]}"
+
+
+@dataclass
+class WorkloadGraph:
+    """The calls between the workloads of a cluster."""
+
+    edges: dict[tuple[Key, Key], Edge] = field(default_factory=dict)
+    groups: dict[Key, str] = field(default_factory=dict)  # workload -> AppGroup
+
+    def add(self, edge: Edge) -> None:
+        """Add an edge; where there is one already, the lower limit stays."""
+        known = self.edges.get((edge.source, edge.target))
+        if known is None:
+            self.edges[edge.source, edge.target] = edge
+        elif edge.limit is not None and (known.limit is None or edge.limit < known.limit):
+            known.limit = edge.limit
+
+    def callees(self) -> dict[Key, list[Key]]:
+        """Return caller -> called, in the order in which the calls were found."""
+        results: dict[Key, list[Key]] = defaultdict(list)
+        for source, target in self.edges:
+            results[source].append(target)
+        return results
+
+
+def graph(cluster: ClusterObjects, workloads: Workloads) -> WorkloadGraph:
+    """Return who calls whom among `workloads` (key -> labels and spec of a pod)."""
+    result = WorkloadGraph()
+    targets = _service_targets(cluster, workloads)
+    for key, (_, spec) in workloads.items():
+        for container in (*spec.inits, *spec.containers):
+            for name, value in container.environment:
+                _follow(result, key, name, value, targets)
+    for view in cluster.app_groups:
+        _dependencies(result, view, workloads)
+    return result
+
+
+def _service_targets(
+    cluster: ClusterObjects, workloads: Workloads
+) -> dict[tuple[str, str], list[Key]]:
+    """Return (namespace, service) -> the workloads behind it."""
+    behind: dict[str, list[tuple[Key, dict[str, str]]]] = defaultdict(list)
+    for key, (labels, _) in workloads.items():
+        behind[key[0]].append((key, labels))
+    results = {}
+    for service in cluster.services:
+        space, selector = service.meta.namespace, service.selector
+        hits = [
+            key for key, labels in behind[space] if selector and selector.items() <= labels.items()
+        ]
+        if not hits and selector:
+            note(
+                "assumption",
+                "services that select no workload of the files are called by nobody",
+                service.meta.label,
+            )
+        results[space, service.meta.name] = hits
+    return results
+
+
+def _follow(
+    found: WorkloadGraph,
+    key: Key,
+    name: str,
+    value: str,
+    targets: dict[tuple[str, str], list[Key]],
+) -> None:
+    """Add the edges that an environment variable names."""
+    addressed = (
+        _NAMES.search(name.upper()[:200])
+        or _SCHEME.match(value)
+        or re.search(r":\d{1,5}(/|,|$)", value[:_MAX_VALUE])
+    )
+    if not addressed or len(value) > _MAX_VALUE:
+        return
+    for part in value.split(","):
+        host = _host(part.strip())
+        if host is None:
+            continue
+        service = _service(host, key[0], targets)
+        if service is None:
+            if host not in ("localhost", "0.0.0.0") and not host.replace(".", "").isdigit():
+                where = f"{key[0]}/{key[1]} {name[:60]}={host[:80]}"
+                note(
+                    "assumption",
+                    "addresses that name no Service of the files are outside: no call",
+                    where,
+                )
+            continue
+        for target in targets[service]:
+            if target != key:
+                found.add(Edge(key, target))
+
+
+def _host(text: str) -> str | None:
+    """Return the host of ``scheme://user@host:port/path?query``; None where there is none."""
+    rest = _SCHEME.sub("", text)
+    rest = re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+    host = rest.partition(":")[0].lower().rstrip(".")
+    return host if host and len(host) <= 253 and _HOST.fullmatch(host) else None
+
+
+def _service(
+    host: str, space: str, targets: dict[tuple[str, str], list[Key]]
+) -> tuple[str, str] | None:
+    """Return the service that a host names.
+
+    Legal hosts: ``name``, ``name.namespace``, ``name.namespace.svc...``, and
+    ``pod.name.namespace.svc...``.
+    """
+    parts = host.split(".")
+    if len(parts) > 2 and "svc" not in parts:
+        return None
+    candidates = [(parts[1] if len(parts) > 1 else space, parts[0])]
+    if len(parts) >= 4 and parts[3] == "svc":
+        candidates.append((parts[2], parts[1]))
+    return next((c for c in candidates if c in targets), None)
+
+
+def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads) -> None:
+    """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
+    group = view["metadata"]["name"].text("?")[:253]
+    for entry in view["spec"]["workloads"].items():
+        caller = _reference(entry["workload"], workloads, group)
+        if caller is not None:
+            found.groups[caller] = group
+        for dependency in entry["dependencies"].items():
+            callee = _reference(dependency["workload"], workloads, group)
+            if dependency["minBandwidth"]:
+                quantity(dependency["minBandwidth"], whole_bytes)
+                note("not-expressed", "AppGroup: minBandwidth", group)
+            limit = (
+                dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
+            )
+            if caller is not None and callee is not None and caller != callee:
+                found.add(Edge(caller, callee, limit))
+
+
+def _reference(view: View, workloads: Workloads, group: str) -> Key | None:
+    """Return the workload that an AppGroup names."""
+    view.mapping()
+    space, name = view["namespace"].text("default"), view["name"].text()
+    selector = view["selector"].text()
+    if (space, name) in workloads:
+        return space, name
+    for key, (labels, _) in workloads.items():
+        known_as = (key[1], labels.get("app"), labels.get("app.kubernetes.io/name"))
+        if key[0] == space and selector and selector in known_as:
+            return key
+    note(
+        "ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300]
+    )
+    return None

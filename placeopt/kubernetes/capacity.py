@@ -1,0 +1,444 @@
+"""The nodes to place on: which take part, what room they have left, which pods may go where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.core.files.paths import AnyPath
+from placeopt.kubernetes.architectures import ARCH, of_machine_type
+from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
+from placeopt.kubernetes.reading import NAME, Source, View
+from placeopt.kubernetes.replicas import Replica
+from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.tables import TableRow, read_rows
+from placeopt.kubernetes.volumes import claims_of, signature, why_not
+
+_COLUMNS = (
+    "name",
+    "cpu",
+    "memory",
+    "zone",
+    "region",
+    "layer",
+    "instance_type",
+    "price",
+    "user_latency_ms",
+    "count",
+    "labels",
+    "pods",
+)
+#: Pods of a node where nothing is said: the default of the kubelet.
+_MOST_PODS = 110
+_LABELS = (
+    ("zone", "topology.kubernetes.io/zone"),
+    ("region", "topology.kubernetes.io/region"),
+    ("instance_type", "node.kubernetes.io/instance-type"),
+)
+#: What a node of a table is unless its labels say otherwise.
+_IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
+_BLOCKING = {"NoSchedule", "NoExecute"}
+#: The taint of a cordon.
+_CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
+#: Labels of the nodes that run the control plane.
+_CONTROL_PLANE = frozenset(
+    f"node-role.kubernetes.io/{role}"
+    for role in ("control-plane", "controlplane", "master", "etcd")
+)
+_MAX_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class NodeCapacity:
+    """The nodes of the instance with the room they have, and the replicas on them.
+
+    Attributes
+    ----------
+    nodes : dict of str to KubernetesNode
+    room : dict of str to PodSize
+        Milli-CPU and bytes left beside DaemonSets and static pods.
+    further : dict of str to dict
+        Other resources left beside them.
+    drain : frozenset of str
+        Nodes to empty.
+    units : tuple of Replica
+        Without those that come with their node.
+    closed : dict of str to KubernetesNode
+        Nodes that are left out: they take nothing, and rules count what they host.
+    residents : tuple of (Replica, str)
+        What no plan touches and rules count, and its node: what comes with nodes, and all pods of
+        closed nodes.
+    """
+
+    nodes: dict[str, KubernetesNode] = field(default_factory=dict)
+    room: dict[str, PodSize] = field(default_factory=dict)
+    further: dict[str, dict[str, int]] = field(default_factory=dict)
+    drain: frozenset[str] = frozenset()
+    units: tuple[Replica, ...] = ()
+    closed: dict[str, KubernetesNode] = field(default_factory=dict)
+    residents: tuple[tuple[Replica, str], ...] = ()
+
+    def less(self, taken: Iterable[tuple[Replica, str]]) -> NodeCapacity:
+        """Return the same with the sizes of some replicas taken off the room of their nodes."""
+        room, further = dict(self.room), {name: dict(left) for name, left in self.further.items()}
+        for unit, node in taken:
+            room[node] = room[node].less(unit.size)
+            left = further[node]
+            for key, amount in unit.further.items():
+                if key in left:
+                    left[key] = max(0, left[key] - amount)
+        return replace(self, room=room, further=further)
+
+    def free(self) -> dict[str, list[int]]:
+        """Return the (milli-CPU, bytes) of each node beside its replicas; negative if overdone."""
+        results = {name: [room.cpu, room.memory] for name, room in self.room.items()}
+        for unit in self.units:
+            if unit.node is not None:
+                results[unit.node][0] -= unit.size.cpu
+                results[unit.node][1] -= unit.size.memory
+        return results
+
+
+def site(
+    cluster: ClusterObjects,
+    found: Sequence[Replica],
+    *,
+    drain: Sequence[str] = (),
+    drain_cordoned: bool = False,
+    take_all: bool = False,
+) -> NodeCapacity:
+    """Return the nodes that take part and the replicas on them; all nodes with `take_all`.
+
+    Raises
+    ------
+    UsageError
+        A node to drain is unknown, or not ready.
+    """
+    for name in drain:
+        require_node("--drain", name, cluster.nodes)
+        if not cluster.nodes[name].ready:
+            raise UsageError(f"--drain {name}: the node is not ready, so that its pods stay")
+    nodes = cluster.nodes
+    if not take_all:
+        nodes = _taking_part(nodes, drain_cordoned, drain)
+    bound = [*_bound(cluster, found), *_daemons_to_come(cluster, found, nodes)]
+    away = [(u, u.node) for u in found if not u.bound and u.node and u.node not in nodes]
+    for unit, name in away:
+        known = "are left out" if name in cluster.nodes else "the files do not have"
+        note("left-out", f"pods on nodes that {known}", unit.label)
+    whole = NodeCapacity(
+        nodes=nodes,
+        room={n.name: PodSize(n.cpu, n.memory) for n in nodes.values()},
+        further={n.name: dict(n.further) for n in nodes.values()},
+        drain=frozenset(n.name for n in nodes.values() if n.shut or n.name in drain),
+        units=tuple(u for u in found if not u.bound and (u.node is None or u.node in nodes)),
+        closed={name: node for name, node in cluster.nodes.items() if name not in nodes},
+        residents=(*bound, *((u, name) for u, name in away if name in cluster.nodes)),
+    )
+    result = whole.less((unit, name) for unit, name in bound if name in nodes)
+    _note_overdone(result)
+    return result
+
+
+def require_node(option: str, name: str, nodes: Collection[str]) -> None:
+    """Raise unless the node that an option names is one of `nodes`.
+
+    Raises
+    ------
+    UsageError
+        Names up to 50 of them.
+    """
+    if name not in nodes:
+        raise UsageError(f"{option} {name!r}: no such node; {did_you_mean(name, list(nodes)[:50])}")
+
+
+def _taking_part(
+    nodes: dict[str, KubernetesNode],
+    drain_cordoned: bool,
+    drain: Collection[str],
+) -> dict[str, KubernetesNode]:
+    taken = {}
+    for node in nodes.values():
+        if not node.ready:
+            note("left-out", "nodes that are not ready, with their pods", node.name)
+        elif node.shut and not drain_cordoned and node.name not in drain:
+            what = "nodes that are being deleted" if node.going else "cordoned nodes"
+            text = f"{what}, with their pods (--cordoned drain empties them)"
+            note("left-out", text, node.name)
+        else:
+            if node.shut:
+                text = "cordoned nodes must end empty (--cordoned drain, --drain)"
+                note("assumption", text, node.name)
+            if any(effect == "PreferNoSchedule" for _, _, effect in node.taints):
+                note("not-expressed", "PreferNoSchedule: pods may go there", node.name)
+            taken[node.name] = node
+    return taken
+
+
+def _bound(cluster: ClusterObjects, found: Iterable[Replica]) -> Iterator[tuple[Replica, str]]:
+    """Yield what comes with a node, and the node.
+
+    Without pods, a DaemonSet of a manifest is on every node that it may be on.
+    """
+    for unit in (u for u in found if u.bound):
+        for name in eligible(unit, cluster.nodes) if unit.node is None else [unit.node]:
+            if name in cluster.nodes:
+                note("capacity", unit.bound, f"{unit.label} on {name}")
+                yield unit, name
+
+
+def _daemons_to_come(
+    cluster: ClusterObjects, found: Iterable[Replica], nodes: dict[str, KubernetesNode]
+) -> Iterator[tuple[Replica, str]]:
+    """Yield the DaemonSets that run elsewhere on nodes that are not there yet, and the node."""
+    new = {name: node for name, node in nodes.items() if name in cluster.candidates}
+    daemons = {u.owner: u for u in found if u.kind == "DaemonSet" and u.node}
+    for unit in daemons.values() if new else ():
+        for name in eligible(unit, new, anywhere=True):
+            note("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
+            yield unit, name
+
+
+def _note_overdone(result: NodeCapacity) -> None:
+    for name, free in result.free().items():
+        if min(free) < 0:
+            note(
+                "assumption",
+                "nodes whose pods ask for more than they can allocate: legal, "
+                "the plan must mend it",
+                name,
+            )
+
+
+def is_control_plane(node: KubernetesNode) -> bool:
+    """Return whether a node runs the control plane: it is there whatever else runs."""
+    return not _CONTROL_PLANE.isdisjoint(node.meta.labels)
+
+
+# -- who may go where ------------------------------------------------------------------------------
+
+
+def affinity_nodes(
+    spec: PodSpec, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
+) -> frozenset[str]:
+    """Return the nodes that the selector and the required node affinity of a pod allow.
+
+    `anywhere` passes over fields, by which a pod of a DaemonSet is bound to its own node.
+    """
+    terms = list(
+        spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ].items()
+    )
+    return frozenset(
+        name
+        for name, node in nodes.items()
+        if spec.selector.items() <= node.meta.labels.items()
+        and (not terms or any(term_holds(term, node, anywhere=anywhere) for term in terms))
+    )
+
+
+def eligible(
+    unit: Replica, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
+) -> list[str]:
+    """Return the nodes that a pod may run on.
+
+    Taints, the node selector and the required node affinity decide.
+    """
+    legal = affinity_nodes(unit.spec, nodes, anywhere=anywhere)
+    tolerations = Tolerations(unit.spec)
+    return [name for name, node in nodes.items() if name in legal and not tolerations.lacking(node)]
+
+
+class Tolerations:
+    """The taints that a pod tolerates."""
+
+    def __init__(self, spec: PodSpec):
+        self.listed = [
+            (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
+            for t in spec.view["tolerations"].items()
+        ]
+
+    def tolerate(self, taint: tuple[str, str, str]) -> bool:
+        """Return whether a taint (key, value, effect) is tolerated."""
+        key, value, effect = taint
+        return any(
+            (not e or e == effect)
+            and (k == key or (not k and operator == "Exists"))
+            and (operator == "Exists" or v == value)
+            for k, operator, v, e in self.listed
+        )
+
+    def lacking(self, node: KubernetesNode) -> list[tuple[str, str, str]]:
+        """Return the taints that keep the pod from a node; a cordon is dealt with as such."""
+        return [taint for taint in keeping(node) if not self.tolerate(taint)]
+
+    def tolerate_all(self, node: KubernetesNode) -> bool:
+        """Return whether all taints of a node are tolerated, that of a cordon among them."""
+        blocking = (taint for taint in node.taints if taint[2] in _BLOCKING)
+        return all(self.tolerate(taint) for taint in blocking)
+
+
+def keeping(node: KubernetesNode) -> list[tuple[str, str, str]]:
+    """Return the taints (key, value, effect) that keep pods away, but for that of a cordon."""
+    return [taint for taint in node.taints if taint[2] in _BLOCKING and taint[0] != _CORDON[0]]
+
+
+def reasons_against(cluster: ClusterObjects, unit: Replica, node: KubernetesNode) -> Iterator[str]:
+    """Yield why a copy of a replica may not start on a node, as kube-scheduler says it."""
+    tolerations = Tolerations(unit.spec)
+    if not node.ready:
+        yield "node(s) were not ready"
+    if node.cordoned and not tolerations.tolerate(_CORDON):
+        yield "node(s) were unschedulable (cordoned)"
+    for key, value, _ in tolerations.lacking(node):
+        yield f"node(s) had untolerated taint {{{key}: {value}}}"
+    if node.name not in affinity_nodes(unit.spec, {node.name: node}):
+        yield "node(s) didn't match Pod's node affinity/selector"
+    for claim in claims_of(cluster, unit.namespace, unit.name, unit.spec):
+        if claim.spec is not None and (why := why_not(cluster, claim.spec, node)):
+            yield why
+
+
+def rules_of(unit: Replica) -> str:
+    """Return a text that is the same for pods with the same rules about nodes."""
+    spec = unit.spec
+    hard = spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].value
+    return json.dumps(
+        [sorted(spec.selector.items()), hard, spec.view["tolerations"].value], sort_keys=True
+    )
+
+
+def allowed(
+    found: Sequence[Replica],
+    cluster: ClusterObjects,
+    nodes: dict[str, KubernetesNode],
+) -> list[frozenset[str]]:
+    """Return for every replica the nodes that it may run on.
+
+    Its own rules, its operating system and the places of its volumes decide. Where something is
+    wrong in them and faults are gathered, it may run anywhere.
+    """
+    existing: dict[tuple[str, ...], frozenset[str]] = {}
+    reached: dict[str, frozenset[str]] = {}  # volumes are many, their zones few
+    several = len({_system(node) for node in nodes.values()}) > 1
+    result = []
+    for unit in found:
+        claims = (
+            claims_of(cluster, unit.namespace, unit.name, unit.spec) if unit.spec.volumes else []
+        )
+        legal = frozenset(nodes)
+        with tolerated():
+            system = _system_of(unit, nodes) if several else ""
+            specs = [claim.spec for claim in claims if claim.spec is not None]
+            rules = (rules_of(unit), system, *(signature(cluster, spec) for spec in specs))
+            if rules not in existing:
+                fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
+                existing[rules] = frozenset(fits).intersection(
+                    *(_reaching(cluster, spec, nodes, reached) for spec in specs)
+                )
+            legal = existing[rules]
+        result.append(legal)
+    return result
+
+
+def _system(node: KubernetesNode) -> str:
+    return node.label("kubernetes.io/os", "beta.kubernetes.io/os") or "linux"
+
+
+def _system_of(unit: Replica, nodes: dict[str, KubernetesNode]) -> str:
+    """Return the operating system of a pod: what it says, that of its node, linux."""
+    said = unit.spec.view["os"]["name"].text() or unit.spec.selector.get("kubernetes.io/os")
+    return said or (_system(nodes[unit.node]) if unit.node in nodes else "linux")
+
+
+def _reaching(
+    cluster: ClusterObjects,
+    claim: View,
+    nodes: dict[str, KubernetesNode],
+    known: dict[str, frozenset[str]],
+) -> frozenset[str]:
+    """Return the nodes that reach the volume of a claim; `known` keeps those of like claims."""
+    key = signature(cluster, claim)
+    if key not in known:
+        known[key] = frozenset(n for n, node in nodes.items() if not why_not(cluster, claim, node))
+    return known[key]
+
+
+# -- nodes from CSV --------------------------------------------------------------------------------
+
+
+def read_nodes(path: AnyPath) -> list[KubernetesNode]:
+    """Read nodes from CSV.
+
+    Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,
+    user_latency_ms, count, labels, pods``.
+
+    A node has room for 110 pods unless ``pods`` says otherwise. ``count`` makes several of a line;
+    ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say
+    otherwise.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is legal.
+    """
+    results: list[KubernetesNode] = []
+
+    def use(row: TableRow) -> None:
+        if len(results) <= _MAX_NODES:
+            results.extend(_csv_nodes(row))
+
+    read_rows(path, _COLUMNS[:3], _COLUMNS[3:], use)
+    if len(results) > _MAX_NODES:
+        problem = f"more than {_MAX_NODES:,} nodes"
+        raise DocumentError(problem, file=str(path), path="line 1", remedy="give fewer")
+    return results
+
+
+def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
+    name = row.cells["name"]
+    if not NAME.fullmatch(name):
+        raise row.fault(
+            f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and ."
+        )
+    labels = (
+        _IMPLIED
+        | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
+        | row.labels()
+    )
+    if ARCH not in labels and (known := of_machine_type(row.cells.get("instance_type", ""))):
+        labels[ARCH] = known
+    cpu, memory = row.size(capacity=True)
+    count = row.number("count", maximum="10000")
+    if count is not None and (count != int(count) or count < 1):
+        raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
+    names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
+    price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
+    pods = _MOST_PODS if not row.cells.get("pods") else _pods(row)
+    layer = row.word("layer") if row.cells.get("layer") else None
+    empty = View({}, Source(row.file, "", is_json=True))
+    return [
+        KubernetesNode(
+            meta=ObjectMeta(empty, "", n, {"kubernetes.io/hostname": n, **labels}),
+            cpu=cpu,
+            memory=memory,
+            price=None if price is None else float(price),
+            layer=layer,
+            further={"pods": pods},
+            user_latency_ms=None if user is None else float(user),
+        )
+        for n in names
+    ]
+
+
+def _pods(row: TableRow) -> int:
+    pods = row.number("pods", maximum="10000")
+    if pods is None or pods != int(pods):
+        raise row.fault(f"pods is {pods}", "legal: a whole number, 0 to 10000")
+    return int(pods)

@@ -1,0 +1,422 @@
+"""The replicas to place, running or asked for by manifests.
+
+Pods of a DaemonSet, static pods and pods that are ending are bound to their node: they take of its
+capacity and do not keep it in use. Other pods that must not move (`stays`) do keep it in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from placeopt.kubernetes.admission import Admission
+from placeopt.kubernetes.calls import Key
+from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.manifests import ENDED, ClusterObjects
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.objects import (
+    Amounts,
+    Pod,
+    PodSpec,
+    Workload,
+    amounts,
+    further,
+)
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.rollouts import Changing, under_way
+from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
+from placeopt.kubernetes.volumes import (
+    Attached,
+    attached_by,
+    claims_of,
+    is_for_one_pod,
+    waits_for_volume,
+)
+
+T = TypeVar("T")
+
+_MIRROR = "kubernetes.io/config.mirror"
+#: Replicas that manifests may ask for.
+MAX_REPLICAS = 50_000
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One replica.
+
+    `node` is None where it does not run yet; `bound` says why it comes with its node, `stays` why
+    it must not move, both empty where that is not so; `ending` whether it is being deleted,
+    `removed` whether it has no place afterwards; `attached` are its volumes of drivers with limits,
+    `resized` the containers that ask for another amount than their template, `over_limits` whether
+    one asks for more than the limits of its template.
+    """
+
+    namespace: str
+    kind: str
+    workload: str
+    name: str
+    pod: str | None
+    node: str | None
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    spec: PodSpec
+    size: PodSize
+    bound: str = ""
+    stays: str = ""
+    ready: bool = True
+    uid: str | None = None
+    removed: bool = False
+    ending: bool = False
+    attached: frozenset[Attached] = frozenset()
+    resized: frozenset[str] = frozenset()
+    over_limits: bool = False
+
+    @property
+    def further(self) -> dict[str, int]:
+        """What it asks for besides cpu and memory: pods, GPUs, ephemeral storage in MiB, ..."""
+        return further(self.spec)
+
+    @property
+    def key(self) -> Key:
+        """(namespace, name) of its workload."""
+        return self.namespace, self.workload
+
+    @property
+    def owner(self) -> tuple[str, str, str]:
+        """(namespace, kind, name) of its workload."""
+        return self.namespace, self.kind, self.workload
+
+    @property
+    def label(self) -> str:
+        """How messages name it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass
+class MovingRules:
+    """What the user said on which pods may move.
+
+    Parameters
+    ----------
+    policy : MissingRequests
+        For missing requests.
+    namespaces : sequence of str
+        Only these are planned; all where it is empty.
+    fixed_namespaces : sequence of str
+        Their pods stay.
+    move_empty_dir : bool
+        Whether the contents of an emptyDir may be lost.
+    pins : sequence of (kind, name)
+        Workloads and pods that stay.
+    expendable : int, optional
+        Pods of a lower priority take room and hold no node.
+    adopts : bool
+        Whether pods are moved one by one, by ReplicaSets that adopt the new ones.
+    """
+
+    policy: MissingRequests = field(default_factory=MissingRequests)
+    namespaces: Sequence[str] = ()
+    fixed_namespaces: Sequence[str] = ("kube-system",)
+    move_empty_dir: bool = False
+    pins: Sequence[tuple[str, str]] = ()
+    expendable: int | None = None
+    adopts: bool = False
+
+    def is_fixed(self, kind: str, name: str) -> bool:
+        """Return whether ``--pin KIND/NAME`` names a workload or a pod."""
+        return (kind.lower(), name) in {(k.lower(), n) for k, n in self.pins}
+
+
+def units(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:
+    """Return the replicas of a cluster, those that are bound to their node among them.
+
+    Where the files have pods, these are what runs; else the replicas that the manifests ask for.
+
+    Raises
+    ------
+    DocumentError
+        Requests are missing and the policy does not fill them in; or it is gathered.
+    """
+    return (_running if cluster.pods else _wanted)(cluster, rules)
+
+
+def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:
+    result, changing, taken = [], under_way(cluster), _taken(cluster)
+    for pod in cluster.pods:
+        kind, name = cluster.owner(pod)
+        waits = not pod.spec.node and not _nominated(pod)
+        change = changing.get((pod.meta.namespace, kind, name))
+        why = _why_left_out(cluster, pod, rules, taken, change)
+        if why:
+            note("left-out", why, pod.meta.label)
+            continue
+        size = PodSize(0, 0)  # where the fault is gathered: later stages are looked at, too
+        with tolerated():
+            size = effective(pod.spec, rules.policy, pod.meta.label)
+        result.append(unit_of(cluster, pod, rules, size))
+        if waits:
+            text = "pods that wait for a node (pending) are to be placed"
+            note("assumption", text, pod.meta.label)
+    pods = {(p.meta.namespace, *cluster.owner(p)) for p in cluster.pods if p.phase not in ENDED}
+    new = {k: w for k, w in cluster.workloads.items() if k not in pods and w.replicas}
+    if rules.adopts:
+        return result + _beside(cluster, new, rules)
+    for key in new:
+        note("left-out", "workloads without a running pod", f"{key[0]}/{key[2]}")
+    return result
+
+
+def _taken(cluster: ClusterObjects) -> set[tuple[str, str]]:
+    """Return the claims that pods with a node use."""
+    results = set()
+    for pod in cluster.pods:
+        if pod.spec.node and pod.phase not in ENDED:
+            space = pod.meta.namespace
+            results |= {(space, c.name) for c in claims_of(cluster, space, pod.meta.name, pod.spec)}
+    return results
+
+
+def _nominated(pod: Pod) -> str:
+    """Return the node on which the scheduler makes room for a pod that waits; empty for none."""
+    return pod.meta.view["status"]["nominatedNodeName"].name()
+
+
+def _why_left_out(
+    cluster: ClusterObjects,
+    pod: Pod,
+    rules: MovingRules,
+    taken: set[tuple[str, str]],
+    change: Changing | None,
+) -> str:
+    """Return why a pod is not looked at, empty where it is."""
+    if pod.phase in ENDED:
+        return "pods that have ended"
+    if pod.spec.node or (rules.adopts and _nominated(pod)):
+        return ""
+    if pod.leaving:
+        return "pods that are being deleted and have no node"
+    if not rules.adopts:
+        return "pods that no node runs (pending)"
+    if pod.spec.is_gated:
+        return "pods with scheduling gates: the scheduler is told not to start them yet"
+    if is_expendable(cluster, pod.spec, rules.expendable):
+        return "pods that wait and are expendable (--expendable)"
+    if change is not None and not change.wanted:
+        return f"pods that wait, {change.text}"
+    if pod.meta.namespace in cluster.leaving:
+        return "pods that wait, in a namespace that is being deleted"
+    claims = claims_of(cluster, pod.meta.namespace, pod.meta.name, pod.spec)
+    if any((pod.meta.namespace, c.name) in cluster.lost_claims for c in claims):
+        return "pods that wait for a volume claim that is lost or being deleted"
+    if any((pod.meta.namespace, c.name) in taken and is_for_one_pod(c) for c in claims):
+        return "pods that wait for a volume that another pod has (ReadWriteOncePod)"
+    if any(c.spec is not None and waits_for_volume(cluster, c.spec) for c in claims):
+        return "pods that wait for a volume: their claim has to be bound first"
+    return ""
+
+
+def unit_of(
+    cluster: ClusterObjects, pod: Pod, rules: MovingRules, size: PodSize | None = None
+) -> Replica:
+    """Return a pod as a replica; without a size it has that which the scheduler counts."""
+    meta, spec = pod.meta, pod.spec
+    kind, name = cluster.owner(pod)
+    where = spec.node or (_nominated(pod) if rules.adopts else "")
+    node = cluster.nodes.get(where)
+    resized, over = _resized(cluster, pod)
+    return Replica(
+        namespace=meta.namespace,
+        kind=kind,
+        workload=name,
+        name=meta.name,
+        pod=meta.name,
+        node=where or None,
+        labels=meta.labels,
+        annotations=meta.annotations,
+        spec=spec,
+        size=as_scheduled(spec) if size is None else size,
+        bound=_bound(kind, pod) or _why_expendable(cluster, spec, rules),
+        ready=pod.ready and (node is None or node.ready),
+        uid=meta.uid,
+        ending=pod.leaving,
+        attached=attached_by(cluster, meta.namespace, meta.name, spec),
+        resized=resized,
+        over_limits=over,
+    )
+
+
+def _resized(cluster: ClusterObjects, pod: Pod) -> tuple[frozenset[str], bool]:
+    """Return the containers that ask for another amount than their template.
+
+    And whether one asks for more than the limit that its template gives to copies.
+    """
+    result, over = set(), False
+    with tolerated():
+        template = cluster.template_of(pod)
+        for c in (c for c in pod.spec.lasting if c.name in template):
+            made = template[c.name]
+            for now, wanted, limit in zip(c.requests, made.requests, made.limits, strict=True):
+                if wanted is not None and now != wanted:
+                    result.add(c.name)
+                    over |= limit is not None and (now or 0) > limit
+    return frozenset(result), over
+
+
+def _why_expendable(cluster: ClusterObjects, spec: PodSpec, rules: MovingRules) -> str:
+    """Return that a pod is expendable, empty where it is not."""
+    with tolerated():
+        if is_expendable(cluster, spec, rules.expendable):
+            return f"pods of a lower priority than {rules.expendable} (--expendable)"
+    return ""
+
+
+def _bound(kind: str, pod: Pod) -> str:
+    if kind == "DaemonSet":
+        return "pods of a DaemonSet"
+    if kind == "Node" or _MIRROR in pod.meta.annotations:
+        return "static pods"
+    if not pod.spec.node and _nominated(pod):
+        return "pods that wait for room that the scheduler makes on their node (nominated)"
+    return "pods that are ending: they hold their room until they are gone" if pod.leaving else ""
+
+
+def _beside(
+    cluster: ClusterObjects,
+    new: Mapping[tuple[str, str, str], Workload],
+    rules: MovingRules,
+) -> list[Replica]:
+    """Return the replicas of workloads without a pod, as far as they may be made."""
+    admission, result = Admission(cluster), []
+    for unit in _replicas(cluster, new, rules):
+        label = f"{unit.namespace}/{unit.workload}"
+        if why := admission.why_no_copy(unit.namespace, unit.spec):
+            note("left-out", why, label)
+            continue
+        admission.take(unit.namespace, unit.spec)
+        result.append(unit)
+        text = "workloads without a pod are to be placed beside what runs"
+        note("assumption", text, label)
+    return result
+
+
+def _wanted(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:
+    return _replicas(cluster, cluster.workloads, rules)
+
+
+def _replicas(
+    cluster: ClusterObjects,
+    workloads: Mapping[tuple[str, str, str], Workload],
+    rules: MovingRules,
+) -> list[Replica]:
+    """Return the replicas that workloads ask for."""
+    results: list[Replica] = []
+    for (space, kind, name), workload in workloads.items():
+        label = f"{space}/{name}"
+        if rules.namespaces and space not in rules.namespaces:
+            continue
+        if kind == "CronJob":
+            note("left-out", "CronJobs: they run at times only", label)
+            continue
+        if workload.replicas == 0:
+            note("left-out", "workloads of no replicas", label)
+            continue
+        if workload.spec.is_gated:
+            text = "pods with scheduling gates: the scheduler is told not to start them yet"
+            note("left-out", text, label)
+            continue
+        if kind != "DaemonSet" and is_expendable(cluster, workload.spec, rules.expendable):
+            note("left-out", "workloads whose pods are expendable (--expendable)", label)
+            continue
+        size = PodSize(0, 0)
+        with tolerated():
+            policy = rules.policy.after(default_requests(cluster, space))
+            size = effective(workload.spec, policy, label)
+        count = 1 if kind == "DaemonSet" else workload.replicas
+        if len(results) + count > MAX_REPLICAS:
+            raise workload.meta.view.fault(
+                f"more than {MAX_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
+            )
+        for k in range(count):
+            own = name if count == 1 else f"{name}-{k + 1}"
+            results.append(unit_of_template(cluster, (space, kind, name), workload, own, size))
+    return results
+
+
+def unit_of_template(
+    cluster: ClusterObjects,
+    owner: tuple[str, str, str],
+    workload: Workload,
+    name: str,
+    size: PodSize,
+) -> Replica:
+    """Return a replica of the template of a workload."""
+    space, kind, above = owner
+    return Replica(
+        namespace=space,
+        kind=kind,
+        workload=above,
+        name=name,
+        pod=None,
+        node=None,
+        labels=workload.labels,
+        annotations=workload.annotations,
+        spec=workload.spec,
+        size=size,
+        bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
+        attached=attached_by(cluster, space, name, workload.spec),
+    )
+
+
+def default_requests(cluster: ClusterObjects, namespace: str) -> Amounts:
+    """Return the requests that LimitRanges of a namespace give to containers without any.
+
+    Where they say none it is their limit, the largest one, or the smallest request.
+    """
+    cpu = memory = None
+    for limit in cluster.limit_ranges.get(namespace, ()):
+        for default in (limit["defaultRequest"], limit["default"], limit["max"], limit["min"]):
+            one, other = amounts(default)
+            cpu, memory = one if cpu is None else cpu, other if memory is None else memory
+    return cpu, memory
+
+
+def article(word: str) -> str:
+    """Return a word with its indefinite article."""
+    return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"
+
+
+def grouped(units: Iterable[Replica], of: Callable[[Replica], T]) -> dict[T, list[Replica]]:
+    """Return the replicas by the group that `of` names, in their order."""
+    results: dict[T, list[Replica]] = {}
+    for unit in units:
+        results.setdefault(of(unit), []).append(unit)
+    return results
+
+
+#: Priorities that users may give: system classes are above.
+LEAST, MOST = -(2**31), 2**31 - 1
+
+
+def priority_of(cluster: ClusterObjects, spec: PodSpec) -> int:
+    """Return the priority of a pod: its own, that of its class, of the default class, 0."""
+    if spec.view["priority"]:
+        return _integer(spec.view["priority"])
+    name = spec.view["priorityClassName"].text()
+    if name:
+        result = cluster.priorities.get(name)
+        return 0 if result is None else _integer(result["value"])
+    default = (view for view in cluster.priorities.values() if view["globalDefault"].flag())
+    return max((_integer(view["value"]) for view in default), default=0)
+
+
+def is_expendable(cluster: ClusterObjects, spec: PodSpec, below: int | None) -> bool:
+    """Return whether a pod's priority is lower than `below`; None lets no pod be expendable."""
+    return below is not None and priority_of(cluster, spec) < below
+
+
+def _integer(view: View) -> int:
+    value = view.value
+    if isinstance(value, bool) or not isinstance(value, int) or not LEAST <= value <= MOST:
+        raise view.fault("a priority that is no number", f"legal: a whole number from {LEAST:,}")
+    return value

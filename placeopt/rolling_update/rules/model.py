@@ -1,0 +1,341 @@
+"""Rules in the models of rolling updates: counts of copies in domains, at the end and in each slot.
+
+``models/rolling_update/README.md`` has the maths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyomo.environ as pyo
+
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.rules.tables import APART, TOGETHER
+
+
+class _Check(NamedTuple):
+    """A rule as microservice m sees it; see `placeopt.rolling_update.rules.tables.RuleTables`."""
+
+    m: int
+    kind: int
+    counter: int
+    bound: int
+    own: int
+    forgiven: bool
+
+
+def add_end(model: pyo.ConcreteModel) -> None:
+    """Add that every check holds at the end, but for what rests and is forgiven.
+
+    Needs ``at``, and ``rest``: whether a microservice is left alone.
+    """
+    a = model.problem.arrays
+    model.rule_end = pyo.ConstraintList(doc="rules, at the end")
+    if not len(a.rules.checks):
+        return
+    model.DOMAINS = pyo.Set(dimen=2, initialize=_domains(a), doc="counter, domain")
+    model.COUNTERS = pyo.Set(initialize=range(len(a.rules.domain)))
+    model.end_count = pyo.Var(
+        model.DOMAINS, domain=pyo.NonNegativeIntegers, doc="copies at the end"
+    )
+    model.end_alone = pyo.Var(model.COUNTERS, domain=pyo.Binary, doc="at most one at the end")
+    model.end_counted = pyo.Constraint(
+        model.DOMAINS, rule=lambda k, c, d: k.end_count[c, d] == _ends_in(k, c, d)
+    )
+    model.end_single = pyo.Constraint(
+        model.COUNTERS,
+        rule=lambda k, c: _sum(k.end_count, a, c) <= 1 + _most(a) * (1 - k.end_alone[c]),
+    )
+    for check in _checks(a):
+        rests = model.rest[check.m] if check.m in model.nodes_of else 1
+        slack = rests if check.forgiven else 0
+        for d, here in _here(model, check, lambda m, n: model.at[m, n]).items():
+            others = model.end_count[check.counter, d] - check.own * here if d >= 0 else 0
+            if d >= 0 and check.kind not in (APART, TOGETHER):
+                others = model.end_count[check.counter, d]
+            _add_check(
+                model,
+                model.rule_end,
+                check,
+                d,
+                here,
+                others,
+                lambda c, k: model.end_count[c, k],
+                model.end_alone[check.counter],
+                slack,
+                lambda c, k: _is_unused(model, c, k),
+            )
+
+
+def add_arrivals(model: pyo.ConcreteModel) -> None:
+    """Add that every check holds where a copy starts, beside all that runs in that slot."""
+    a = model.problem.arrays
+    for m, n in model.PLACEMENTS:
+        if not a.may_host(m)[n]:  # it may rest there, and start there never again
+            for t in model.SLOTS:
+                model.move[m, n, t].fix(0)
+    model.rule_now = pyo.ConstraintList(doc="rules, where a copy starts")
+    if not len(a.rules.checks):
+        return
+    model.count = pyo.Var(
+        model.DOMAINS, model.SLOTS, domain=pyo.NonNegativeIntegers, doc="copies after slot t"
+    )
+    model.alone = pyo.Var(
+        model.COUNTERS, model.SLOTS, domain=pyo.Binary, doc="no copy runs before slot t"
+    )
+    model.counted = pyo.Constraint(
+        model.DOMAINS,
+        model.SLOTS,
+        rule=lambda k, c, d, t: k.count[c, d, t] == _count_after(k, c, d, t),
+    )
+    model.single = pyo.Constraint(
+        model.COUNTERS,
+        model.SLOTS,
+        rule=lambda k, c, t: (
+            sum(_before(k, c, d, t) for d in _range(a, c)) <= _most(a) * (1 - k.alone[c, t])
+        ),
+    )
+    _add_leaving(model)
+    for check in _checks(a):
+        if check.m in model.nodes_of:
+            for t in model.SLOTS:
+                _add_arrival(model, check, t)
+
+
+def _add_arrival(model: pyo.ConcreteModel, check: _Check, t: int) -> None:
+    """Add that a check holds where its microservice starts in slot t."""
+    for d, here in _here(model, check, lambda m, n: model.move[m, n, t]).items():
+        others: Any = 0
+        if d >= 0:
+            others = _before(model, check.counter, d, t)
+            if check.kind not in (APART, TOGETHER):
+                others += check.own
+        _add_check(
+            model,
+            model.rule_now,
+            check,
+            d,
+            here,
+            others,
+            lambda c, k: _before(model, c, k, t),
+            model.alone[check.counter, t],
+            0,
+            lambda c, k: _is_left(model, c, k, t),
+        )
+
+
+def _shrinking(a: UpdateArrays) -> list[int]:
+    """Return the nodes that are no domains of some counter once they are emptied for good."""
+    counters = np.flatnonzero(a.rules.shrinks)
+    result = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.hosted & ~a.hosting(a.fixed)
+    nodes: list[int] = np.flatnonzero(result).tolist()
+    return nodes
+
+
+def _node_of(a: UpdateArrays, c: int, d: int) -> int:
+    """Return the node that domain d of a counter that shrinks is; -1 where it never leaves."""
+    n = int(np.flatnonzero(a.rules.domain[c] == d)[0])
+    return n if a.rules.shrinks[c] and n in _shrinking(a) else -1
+
+
+def _is_unused(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return whether a domain of a counter is none any more at the end."""
+    n = _node_of(model.problem.arrays, c, d)
+    return 1 - model.used[n] if n >= 0 else 0
+
+
+def _is_left(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return whether a domain of a counter is none any more before slot t."""
+    n = _node_of(model.problem.arrays, c, d)
+    return model.left[n, t] if n >= 0 else 0
+
+
+def _add_leaving(model: pyo.ConcreteModel) -> None:
+    """Add ``left``: whether a node hosts nothing before slot t, and never does again."""
+    a = model.problem.arrays
+    model.LEAVING = pyo.Set(initialize=_shrinking(a), doc="no domains once they are emptied")
+    model.left = pyo.Var(
+        model.LEAVING, model.SLOTS, domain=pyo.Binary, doc="emptied for good before slot t"
+    )
+    model.leaving = pyo.ConstraintList(doc="what runs there before slot t, or arrives later")
+    for n in model.LEAVING:
+        for m in np.flatnonzero(a.home == n).tolist():
+            for t in model.SLOTS:
+                gone = sum(
+                    model.move[m, to, s] for to in model.nodes_of[m] if to != n for s in range(1, t)
+                )
+                model.leaving.add(model.left[n, t] <= gone)
+        for m in model.arrivals[n]:
+            for t in model.SLOTS:
+                there = sum(model.move[m, n, s] for s in model.SLOTS)
+                model.leaving.add(model.left[n, t] + there <= 1)
+
+
+def _add_check(
+    model: pyo.ConcreteModel,
+    rows: pyo.ConstraintList,
+    check: _Check,
+    d: int,
+    here: Any,
+    others: Any,
+    count: Callable[[int, int], Any],
+    alone: Any,
+    slack: Any,
+    left: Callable[[int, int], Any],
+) -> None:
+    """Add one check in domain d; -1 is none.
+
+    Parameters
+    ----------
+    here
+        Whether the microservice is there.
+    others
+        What the check counts there: the others, or to spread, all.
+    count
+        (counter, domain) -> what runs there beside it.
+    alone
+        Whether it is the only one.
+    slack
+        Whether it does not count.
+    left
+        (counter, domain) -> whether it is no domain any more.
+    """
+    a = model.problem.arrays
+    big = _most(a) + check.bound
+    if check.kind == APART:
+        if d >= 0:
+            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+    elif d < 0:
+        rows.add(here <= slack)
+    elif check.kind == TOGETHER:
+        rows.add(here <= others + (alone if check.own else 0) + slack)
+    else:
+        if a.rules.floor[check.counter]:
+            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+        for k in _range(a, check.counter):
+            if k != d:
+                fewest = count(check.counter, k)
+                gone = left(check.counter, k)
+                rows.add(
+                    others - fewest <= check.bound + big * (1 - here) + big * slack + big * gone
+                )
+
+
+def assign(model: pyo.ConcreteModel) -> None:
+    """Give the variables of the rules the values that follow from the others."""
+    a = model.problem.arrays
+    if not len(a.rules.checks):
+        return
+    for (c, d), variable in model.end_count.items():
+        variable.set_value(round(pyo.value(_ends_in(model, c, d))))
+    for c, variable in model.end_alone.items():
+        variable.set_value(int(pyo.value(_sum(model.end_count, a, c)) <= 1))
+    if model.component("count") is None:  # the packing has no slots
+        return
+    for t in model.SLOTS:
+        for c, d in model.DOMAINS:
+            model.count[c, d, t].set_value(round(pyo.value(_count_after(model, c, d, t))))
+    for (n, t), variable in model.left.items():
+        variable.set_value(_left_by(model, n, t))
+    for (c, t), variable in model.alone.items():
+        before = sum(pyo.value(_before(model, c, d, t)) for d in _range(a, c))
+        variable.set_value(int(before == 0))
+
+
+def _left_by(model: pyo.ConcreteModel, n: int, t: int) -> int:
+    """Return whether the moves of a solution leave node n empty for good before slot t."""
+    a = model.problem.arrays
+    there = any(
+        round(pyo.value(model.move[m, n, s])) for m in model.arrivals[n] for s in model.SLOTS
+    )
+    gone = (
+        any(
+            round(pyo.value(model.move[m, to, s]))
+            for to in model.nodes_of[m]
+            if to != n
+            for s in range(1, t)
+        )
+        for m in np.flatnonzero(a.home == n).tolist()
+    )
+    return int(not there and all(gone))
+
+
+def _domains(a: UpdateArrays) -> list[tuple[int, int]]:
+    return [(c, d) for c in range(len(a.rules.domain)) for d in _range(a, c)]
+
+
+def _range(a: UpdateArrays, c: int) -> range:
+    """Return the domains of counter c."""
+    return range(int(a.rules.first[c + 1] - a.rules.first[c]) - 1)
+
+
+def _most(a: UpdateArrays) -> int:
+    """Return more copies than can be counted anywhere, both copies of a move among them."""
+    return len(a.home) + int(a.rules.base.max(initial=0)) + 2
+
+
+def _checks(a: UpdateArrays) -> Iterator[_Check]:
+    for m in range(len(a.home)):
+        for k in range(a.rules.check_first[m], a.rules.check_first[m + 1]):
+            kind, c, bound, own = a.rules.checks[k].tolist()
+            yield _Check(m, kind, c, min(bound, _most(a)), own, bool(a.rules.forgiven[k]))
+
+
+def _base(a: UpdateArrays, c: int, d: int) -> int:
+    """Return the copies that counter c counts in domain d and that come with the nodes."""
+    return int(a.rules.base[a.rules.first[c] + d])
+
+
+def _members(a: UpdateArrays, c: int) -> list[int]:
+    """Return the microservices that counter c counts."""
+    at = np.flatnonzero(a.rules.add == c)
+    results: list[int] = (np.searchsorted(a.rules.add_first, at, side="right") - 1).tolist()
+    return results
+
+
+def _ends_in(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return how many copies that counter c counts end in domain d."""
+    a = model.problem.arrays
+    domain, total = a.rules.domain[c], _base(a, c, d)
+    for m in _members(a, c):
+        if m in model.nodes_of:
+            total += pyo.quicksum(model.at[m, n] for n in model.nodes_of[m] if domain[n] == d)
+        else:
+            total += int(domain[a.home[m]] == d)
+    return total
+
+
+def _here(model: pyo.ConcreteModel, check: _Check, at: Callable[[int, int], Any]) -> dict[int, Any]:
+    """Return domain -> whether the microservice of a check is there; -1 is no domain."""
+    a, result = model.problem.arrays, dict[int, Any]()
+    domain = a.rules.domain[check.counter].tolist()
+    if check.m not in model.nodes_of:
+        return {domain[a.home[check.m]]: 1}
+    for n in model.nodes_of[check.m]:
+        result[domain[n]] = result.get(domain[n], 0) + at(check.m, n)
+    return result
+
+
+def _sum(count: Any, a: UpdateArrays, c: int) -> Any:
+    return pyo.quicksum(count[c, d] for d in _range(a, c))
+
+
+def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return the copies in a domain before slot t."""
+    a = model.problem.arrays
+    if t > 1:
+        return model.count[c, d, t - 1]
+    running = sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a, c))
+    return _base(a, c, d) + running
+
+
+def _count_after(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
+    """Return the copies in a domain after slot t: those before, what arrived less what left."""
+    a = model.problem.arrays
+    domain, total = a.rules.domain[c], _before(model, c, d, t)
+    for m in _members(a, c):
+        for n in model.nodes_of.get(m, ()):
+            total += (int(domain[n] == d) - int(domain[a.home[m]] == d)) * model.move[m, n, t]
+    return total
