@@ -202,3 +202,13 @@ def test_a_control_plane_is_never_deleted(tmp_path: Path) -> None:
     items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(4)]
     found = answered(tmp_path, items, "-o", str(tmp_path / "out"))
     assert (found["gone"], found["moves"]) == ([], 0)
+
+
+@pytest.mark.parametrize(("count", "title"), [(1, "Why 1 node stays"), (2, "Why 2 nodes stay")])
+def test_the_title_counts_the_nodes(tmp_path: Path, count: int, title: str) -> None:
+    """In markdown and on the terminal."""
+    from types import SimpleNamespace
+
+    from placeopt.kubernetes.consolidate import pages
+
+    assert pages._title(SimpleNamespace(nodes=[None] * count)) == title  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ class ConsolidationAnswer(Record):
     cost_now: float
     cost_after: float
     at_most: float
-    """What a better plan could save besides, at most: a proven bound."""
+    """Largest saving that a better plan could add: a proven bound."""
     nodes_now: int
     nodes_after: int
     pods: int

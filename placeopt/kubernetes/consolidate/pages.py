@@ -86,11 +86,17 @@ def _count(amount: float, what: str) -> str:
     return f"{number(amount)} {what}{'' if amount == 1 else 's'}"
 
 
+def _title(found: ConsolidationAnswer) -> str:
+    """Return the title of the table of nodes that stay."""
+    count = len(found.nodes)
+    return f"Why {_count(count, 'node')} {'stays' if count == 1 else 'stay'}"
+
+
 def on_terminal(found: ConsolidationAnswer, width: int | None) -> str:
     """Return the answer for a terminal of so many columns."""
     lines = [part for text in sentences(found) for part in wrapped(text, width or 10**6)]
     if found.nodes:
-        lines += ["", f"Why {_count(len(found.nodes), 'node')} stay:", ""]
+        lines += ["", f"{_title(found)}:", ""]
         rows = _reasons(found)
         columns = ("why", "nodes", "" if found.unit == NODES else found.unit, "lifting it saves")
         shown = rows[:_REASONS]
@@ -154,7 +160,7 @@ def markdown(found: ConsolidationAnswer, title: str = "Could the cluster be smal
         lines += [f"| change | saves {found.unit} | nodes freed |", "|---|--:|--:|"]
         lines += ["| " + " | ".join(map(plain, _lift_row(lift))) + " |" for lift in worth[:_LIFTS]]
     if found.nodes:
-        lines += ["", f"### Why {_count(len(found.nodes), 'node')} stay", ""]
+        lines += ["", f"### {_title(found)}", ""]
         lines += [f"| node | machine | {found.unit} | pods | why |", "|---|---|--:|--:|---|"]
         for node in found.nodes:
             cells = (node.name, node.machine_type, _amount(node.cost), str(node.pods), _why(node))

@@ -1,8 +1,8 @@
 """Why a node that stays is still there: pods that may not move, rules, room, or what is not proven.
 
-The first that holds is told: what keeps the node whatever runs there; pods that are pinned, by
-cause and owner; rules without which a plan frees it; no room for its pods on the nodes that stay.
-Else it is said what better plans could save at most.
+A node gets the first reason that applies: something keeps it whatever runs there; its pods are
+pinned, by cause and owner; a plan without some rule would free it; its pods have no room on the
+other nodes. Where none applies, the reason is the largest saving that better plans could add.
 """
 
 from __future__ import annotations

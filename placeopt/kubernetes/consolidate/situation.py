@@ -200,7 +200,7 @@ class Situation:
 
     @cached_property
     def at_most(self) -> float:
-        """What a better plan could save besides, at most, in `unit`: a proven bound."""
+        """Largest saving that a better plan could add, in `unit`: a proven bound."""
         from placeopt.rolling_update.bounds import lower_bound
 
         a = self.problem.arrays

@@ -2,9 +2,9 @@
 
 A *counter* counts the copies of one group in each domain. A *check* is one rule as one microservice
 sees it: a counter, a bound, and whether the counter counts its own copies. A copy may start where
-its checks hold beside all that runs, and every check has to hold at the end. What rests, never
-started, is forgiven the checks that it broke at the start. The kernels that read the tables are in
-`placeopt.rolling_update.rules.kernels`.
+its checks hold beside all that runs, and every check has to hold at the end. A copy that is never
+started may go on breaking the checks that it broke at the start. The kernels of
+`placeopt.rolling_update.rules.kernels` read the tables.
 """
 
 from __future__ import annotations
