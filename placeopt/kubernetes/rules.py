@@ -135,12 +135,20 @@ class _Reader:
         return self.found
 
     def _keep_domains(self) -> None:
-        """Let no node be deleted on the way where some spread wants a number of domains."""
+        """Let no node be deleted on the way where other rules would see that it is gone.
+
+        Some spread wants a number of domains, or rules count pods that go with their node.
+        """
         if any(rule.get("min_domains", 1) > 1 for rule in self.found.rules):
-            for rule in self.found.rules:
-                if rule.pop("shrinks", False):
-                    text = "spreads over hostnames: with minDomains of some pod, empty nodes count"
-                    note("assumption", text, rule["group"])
+            why = "with minDomains of some pod"
+        elif any(self.found.residents.get(name) for name in self.site.nodes):
+            why = "where rules count pods that come with a node"
+        else:
+            return
+        for rule in self.found.rules:
+            if rule.pop("shrinks", False):
+                text = f"spreads over hostnames: {why}, empty nodes count"
+                note("assumption", text, rule["group"])
 
     def _note_silent(self) -> None:
         """Name the workloads of several replicas that nothing keeps from sharing one node.

@@ -492,6 +492,9 @@ class Replay:
     def _make(self, step: Json) -> None:
         number, space = step["number"], step["application"].removesuffix(" (stays)")
         here = f"step {number}"
+        if step["to"] is not None and step["to"] not in self.state.nodes:
+            self.refused.append(f"{here}, {step['to']}: the node is deleted")
+            return
         old = self.state.pods.get((space, step.get("pod") or ""))
         if old is not None:
             if old["spec"]["nodeName"] != step["from"]:
