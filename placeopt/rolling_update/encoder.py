@@ -145,7 +145,9 @@ class RollingUpdateEncoder(Encoder):
         if a.survival.room:
             lacking = a.survival.lacking(used, a.new.sum(axis=0))
             excess += lacking
-            excess[lacking == 0] += num_unplaceable(a, target[lacking == 0])
+            excess[lacking == 0] += num_unplaceable(
+                a, a.survival, a.packed_rules, target[lacking == 0]
+            )
         return every[:, self._columns], np.stack((excess, broken), axis=1)
 
     def _latency_excess(self, target: np.ndarray) -> np.ndarray:

@@ -152,7 +152,8 @@ class RollingUpdate(Problem):
         wanted = self.survival or UpdateSurvival()
         members = zip(self._groups, self.arrays.removed, strict=True)
         left = [() if removed else groups for groups, removed in members]
-        return SurvivalReferee(self.arrays, left, wanted, self.rule_referee)
+        arrays = self.arrays
+        return SurvivalReferee(arrays, arrays.survival, left, wanted, self.rule_referee)
 
     def has_places(self, where: Sequence[int]) -> bool:
         """Return whether what any one node hosts finds a place on the others, if that is asked for.

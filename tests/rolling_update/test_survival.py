@@ -216,7 +216,9 @@ def test_the_compiled_check_agrees_with_the_referee() -> None:
         problem = RollingUpdate.from_document(document | {"rules": rules, "survival": survival})
         a = problem.arrays
         targets = rng.integers(len(problem.nodes), size=(8, len(a.home)))
-        for target, count in zip(targets, num_unplaceable(a, targets).tolist(), strict=True):
+        for target, count in zip(
+            targets, num_unplaceable(a, a.survival, a.packed_rules, targets).tolist(), strict=True
+        ):
             homeless = problem._survival.homeless(target.tolist())
             assert count == sum(map(len, homeless.values())), (seed, target)
             some += 0 < count < len(target)

@@ -215,7 +215,7 @@ class Consolidation:
         used = np.bincount(node, minlength=len(a.price)) > 0
         if a.survival.lacking(used[None], self.need)[0] > 0:
             return False
-        return bool(num_unplaceable(a, node[None])[0] == 0)
+        return bool(num_unplaceable(a, a.survival, a.packed_rules, node[None])[0] == 0)
 
     def _nodes(self, state: kernels.PackingState) -> np.ndarray:
         """Return the node of every microservice in a state, shape (M,)."""

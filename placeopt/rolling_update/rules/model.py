@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyomo.environ as pyo
 
-from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.rules.tables import APART, TOGETHER
+from placeopt.rolling_update.rules.tables import APART, TOGETHER, RuleTables
 
 
 class _Check(NamedTuple):
@@ -31,12 +30,12 @@ def add_end(model: pyo.ConcreteModel) -> None:
 
     Needs ``at``, and ``rest``: whether a microservice is left alone.
     """
-    a = model.problem.arrays
+    rules = model.problem.arrays.rules
     model.rule_end = pyo.ConstraintList(doc="rules, at the end")
-    if not len(a.rules.checks):
+    if not len(rules.checks):
         return
-    model.DOMAINS = pyo.Set(dimen=2, initialize=_domains(a), doc="counter, domain")
-    model.COUNTERS = pyo.Set(initialize=range(len(a.rules.domain)))
+    model.DOMAINS = pyo.Set(dimen=2, initialize=_domains(rules), doc="counter, domain")
+    model.COUNTERS = pyo.Set(initialize=range(len(rules.domain)))
     model.end_count = pyo.Var(
         model.DOMAINS, domain=pyo.NonNegativeIntegers, doc="copies at the end"
     )
@@ -46,9 +45,9 @@ def add_end(model: pyo.ConcreteModel) -> None:
     )
     model.end_single = pyo.Constraint(
         model.COUNTERS,
-        rule=lambda k, c: _sum(k.end_count, a, c) <= 1 + _most(a) * (1 - k.end_alone[c]),
+        rule=lambda k, c: _sum(k.end_count, rules, c) <= 1 + _most(rules) * (1 - k.end_alone[c]),
     )
-    for check in _checks(a):
+    for check in _checks(rules):
         rests = model.rest[check.m] if check.m in model.nodes_of else 1
         slack = rests if check.forgiven else 0
         for d, here in _here(model, check, lambda m, n: model.at[m, n]).items():
@@ -94,11 +93,12 @@ def add_arrivals(model: pyo.ConcreteModel) -> None:
         model.COUNTERS,
         model.SLOTS,
         rule=lambda k, c, t: (
-            sum(_before(k, c, d, t) for d in _range(a, c)) <= _most(a) * (1 - k.alone[c, t])
+            sum(_before(k, c, d, t) for d in _range(a.rules, c))
+            <= _most(a.rules) * (1 - k.alone[c, t])
         ),
     )
     _add_leaving(model)
-    for check in _checks(a):
+    for check in _checks(a.rules):
         if check.m in model.nodes_of:
             for t in model.SLOTS:
                 _add_arrival(model, check, t)
@@ -126,36 +126,38 @@ def _add_arrival(model: pyo.ConcreteModel, check: _Check, t: int) -> None:
         )
 
 
-def _shrinking(a: UpdateArrays) -> list[int]:
+def _shrinking(model: pyo.ConcreteModel) -> list[int]:
     """Return the nodes that are no domains of some counter once they are emptied for good."""
+    a = model.problem.arrays
     counters = np.flatnonzero(a.rules.shrinks)
     result = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.hosted & ~a.hosting(a.fixed)
     nodes: list[int] = np.flatnonzero(result).tolist()
     return nodes
 
 
-def _node_of(a: UpdateArrays, c: int, d: int) -> int:
+def _node_of(model: pyo.ConcreteModel, c: int, d: int) -> int:
     """Return the node that domain d of a counter that shrinks is; -1 where it never leaves."""
-    n = int(np.flatnonzero(a.rules.domain[c] == d)[0])
-    return n if a.rules.shrinks[c] and n in _shrinking(a) else -1
+    rules = model.problem.arrays.rules
+    n = int(np.flatnonzero(rules.domain[c] == d)[0])
+    return n if rules.shrinks[c] and n in _shrinking(model) else -1
 
 
 def _is_unused(model: pyo.ConcreteModel, c: int, d: int) -> Any:
     """Return whether a domain of a counter is none any more at the end."""
-    n = _node_of(model.problem.arrays, c, d)
+    n = _node_of(model, c, d)
     return 1 - model.used[n] if n >= 0 else 0
 
 
 def _is_left(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
     """Return whether a domain of a counter is none any more before slot t."""
-    n = _node_of(model.problem.arrays, c, d)
+    n = _node_of(model, c, d)
     return model.left[n, t] if n >= 0 else 0
 
 
 def _add_leaving(model: pyo.ConcreteModel) -> None:
     """Add ``left``: whether a node hosts nothing before slot t, and never does again."""
     a = model.problem.arrays
-    model.LEAVING = pyo.Set(initialize=_shrinking(a), doc="no domains once they are emptied")
+    model.LEAVING = pyo.Set(initialize=_shrinking(model), doc="no domains once they are emptied")
     model.left = pyo.Var(
         model.LEAVING, model.SLOTS, domain=pyo.Binary, doc="emptied for good before slot t"
     )
@@ -202,8 +204,8 @@ def _add_check(
     left
         (counter, domain) -> whether it is no domain any more.
     """
-    a = model.problem.arrays
-    big = _most(a) + check.bound
+    rules = model.problem.arrays.rules
+    big = _most(rules) + check.bound
     if check.kind == APART:
         if d >= 0:
             rows.add(others <= check.bound + big * (1 - here) + big * slack)
@@ -212,9 +214,9 @@ def _add_check(
     elif check.kind == TOGETHER:
         rows.add(here <= others + (alone if check.own else 0) + slack)
     else:
-        if a.rules.floor[check.counter]:
+        if rules.floor[check.counter]:
             rows.add(others <= check.bound + big * (1 - here) + big * slack)
-        for k in _range(a, check.counter):
+        for k in _range(rules, check.counter):
             if k != d:
                 fewest = count(check.counter, k)
                 gone = left(check.counter, k)
@@ -225,13 +227,13 @@ def _add_check(
 
 def assign(model: pyo.ConcreteModel) -> None:
     """Give the variables of the rules the values that follow from the others."""
-    a = model.problem.arrays
-    if not len(a.rules.checks):
+    rules = model.problem.arrays.rules
+    if not len(rules.checks):
         return
     for (c, d), variable in model.end_count.items():
         variable.set_value(round(pyo.value(_ends_in(model, c, d))))
     for c, variable in model.end_alone.items():
-        variable.set_value(int(pyo.value(_sum(model.end_count, a, c)) <= 1))
+        variable.set_value(int(pyo.value(_sum(model.end_count, rules, c)) <= 1))
     if model.component("count") is None:  # the packing has no slots
         return
     for t in model.SLOTS:
@@ -240,7 +242,7 @@ def assign(model: pyo.ConcreteModel) -> None:
     for (n, t), variable in model.left.items():
         variable.set_value(_left_by(model, n, t))
     for (c, t), variable in model.alone.items():
-        before = sum(pyo.value(_before(model, c, d, t)) for d in _range(a, c))
+        before = sum(pyo.value(_before(model, c, d, t)) for d in _range(rules, c))
         variable.set_value(int(before == 0))
 
 
@@ -262,44 +264,44 @@ def _left_by(model: pyo.ConcreteModel, n: int, t: int) -> int:
     return int(not there and all(gone))
 
 
-def _domains(a: UpdateArrays) -> list[tuple[int, int]]:
-    return [(c, d) for c in range(len(a.rules.domain)) for d in _range(a, c)]
+def _domains(rules: RuleTables) -> list[tuple[int, int]]:
+    return [(c, d) for c in range(len(rules.domain)) for d in _range(rules, c)]
 
 
-def _range(a: UpdateArrays, c: int) -> range:
+def _range(rules: RuleTables, c: int) -> range:
     """Return the domains of counter c."""
-    return range(int(a.rules.first[c + 1] - a.rules.first[c]) - 1)
+    return range(int(rules.first[c + 1] - rules.first[c]) - 1)
 
 
-def _most(a: UpdateArrays) -> int:
+def _most(rules: RuleTables) -> int:
     """Return more copies than can be counted anywhere, both copies of a move among them."""
-    return len(a.home) + int(a.rules.base.max(initial=0)) + 2
+    return len(rules.check_first) - 1 + int(rules.base.max(initial=0)) + 2
 
 
-def _checks(a: UpdateArrays) -> Iterator[_Check]:
-    for m in range(len(a.home)):
-        for k in range(a.rules.check_first[m], a.rules.check_first[m + 1]):
-            kind, c, bound, own = a.rules.checks[k].tolist()
-            yield _Check(m, kind, c, min(bound, _most(a)), own, bool(a.rules.forgiven[k]))
+def _checks(rules: RuleTables) -> Iterator[_Check]:
+    for m in range(len(rules.check_first) - 1):
+        for k in range(rules.check_first[m], rules.check_first[m + 1]):
+            kind, c, bound, own = rules.checks[k].tolist()
+            yield _Check(m, kind, c, min(bound, _most(rules)), own, bool(rules.forgiven[k]))
 
 
-def _base(a: UpdateArrays, c: int, d: int) -> int:
+def _base(rules: RuleTables, c: int, d: int) -> int:
     """Return the copies that counter c counts in domain d and that come with the nodes."""
-    return int(a.rules.base[a.rules.first[c] + d])
+    return int(rules.base[rules.first[c] + d])
 
 
-def _members(a: UpdateArrays, c: int) -> list[int]:
+def _members(rules: RuleTables, c: int) -> list[int]:
     """Return the microservices that counter c counts."""
-    at = np.flatnonzero(a.rules.add == c)
-    results: list[int] = (np.searchsorted(a.rules.add_first, at, side="right") - 1).tolist()
+    at = np.flatnonzero(rules.add == c)
+    results: list[int] = (np.searchsorted(rules.add_first, at, side="right") - 1).tolist()
     return results
 
 
 def _ends_in(model: pyo.ConcreteModel, c: int, d: int) -> Any:
     """Return how many copies that counter c counts end in domain d."""
     a = model.problem.arrays
-    domain, total = a.rules.domain[c], _base(a, c, d)
-    for m in _members(a, c):
+    domain, total = a.rules.domain[c], _base(a.rules, c, d)
+    for m in _members(a.rules, c):
         if m in model.nodes_of:
             total += pyo.quicksum(model.at[m, n] for n in model.nodes_of[m] if domain[n] == d)
         else:
@@ -318,8 +320,8 @@ def _here(model: pyo.ConcreteModel, check: _Check, at: Callable[[int, int], Any]
     return result
 
 
-def _sum(count: Any, a: UpdateArrays, c: int) -> Any:
-    return pyo.quicksum(count[c, d] for d in _range(a, c))
+def _sum(count: Any, rules: RuleTables, c: int) -> Any:
+    return pyo.quicksum(count[c, d] for d in _range(rules, c))
 
 
 def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
@@ -327,15 +329,15 @@ def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
     a = model.problem.arrays
     if t > 1:
         return model.count[c, d, t - 1]
-    running = sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a, c))
-    return _base(a, c, d) + running
+    running = sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a.rules, c))
+    return _base(a.rules, c, d) + running
 
 
 def _count_after(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
     """Return the copies in a domain after slot t: those before, what arrived less what left."""
     a = model.problem.arrays
     domain, total = a.rules.domain[c], _before(model, c, d, t)
-    for m in _members(a, c):
+    for m in _members(a.rules, c):
         for n in model.nodes_of.get(m, ()):
             total += (int(domain[n] == d) - int(domain[a.home[m]] == d)) * model.move[m, n, t]
     return total

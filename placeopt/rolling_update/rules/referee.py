@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdateNode, UpdateRule
+from placeopt.rolling_update.fleet_arrays import FleetArrays
 
 #: The copies that run of each group in each domain, and for a node set, those on its nodes alone:
 #: (group, per, domain, node set) -> number. The domain "" is their sum.
@@ -22,7 +22,7 @@ class RuleReferee:
 
     Parameters
     ----------
-    arrays : UpdateArrays
+    arrays : FleetArrays
     nodes : sequence of UpdateNode
     groups : sequence of sequence of str, length M
     allowed : sequence of str or None, length M
@@ -32,7 +32,7 @@ class RuleReferee:
 
     def __init__(
         self,
-        arrays: UpdateArrays,
+        arrays: FleetArrays,
         nodes: Sequence[UpdateNode],
         groups: Sequence[Sequence[str]],
         allowed: Sequence[str | None],

@@ -8,29 +8,35 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.fleet_arrays import FleetArrays
 from placeopt.rolling_update.rules.kernels import counted, may_start, tally
+from placeopt.rolling_update.survival.tables import Survival
 
 
-def num_unplaceable(a: UpdateArrays, targets: np.ndarray) -> np.ndarray:
+def num_unplaceable(
+    a: FleetArrays, survival: Survival, packed_rules: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
     """Return how many microservices find no place when their node is lost, shape (K,).
 
     Every node is lost by itself.
 
     Parameters
     ----------
-    a : UpdateArrays
+    a : FleetArrays
+    survival : Survival
+    packed_rules : int array
+        Packed tables of the rules that must be kept.
     targets : int array (K, M)
         The node of every microservice in K deployments.
     """
-    order, standing = a.survival.largest_first(a.new), np.zeros(len(a.price), dtype=np.bool_)
-    standing[: len(a.survival.standing)] = a.survival.standing
+    order, standing = survival.largest_first(a.new), np.zeros(len(a.price), dtype=np.bool_)
+    standing[: len(survival.standing)] = survival.standing
     result = np.zeros(len(targets), dtype=np.int64)
     for k, final in enumerate(targets):
         used = standing.copy()
         used[final] = True
-        hosts, lost = np.flatnonzero(used & ~a.shut), len(a.survival.standing)
-        result[k] = _num_homeless(a.packed_rules, final, order, a.new, a.capacity, hosts, lost)
+        hosts, lost = np.flatnonzero(used & ~a.shut), len(survival.standing)
+        result[k] = _num_homeless(packed_rules, final, order, a.new, a.capacity, hosts, lost)
     return result
 
 

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
-from placeopt.rolling_update.arrays import UpdateArrays
-
 
 def add_survival(model: pyo.ConcreteModel) -> None:
     """Add what is lost with each node, and that the others have room; needs ``at``, ``used``."""
@@ -51,7 +49,7 @@ def _add_lost(model: pyo.ConcreteModel) -> None:
     )
     model.short_rows = pyo.ConstraintList(doc="v >= copies of g on n less those that may miss")
     for g, n in model.short:
-        there = pyo.quicksum([_on(model, a, m, n) for m in members[g]])
+        there = pyo.quicksum([_on(model, a.home, m, n) for m in members[g]])
         model.short_rows.add(there - model.short[g, n] <= int(s.spare[g]))
     model.lost_rows = pyo.Constraint(
         range(len(s.capacity)),
@@ -60,10 +58,10 @@ def _add_lost(model: pyo.ConcreteModel) -> None:
     )
 
 
-def _on(model: pyo.ConcreteModel, a: UpdateArrays, m: int, n: int) -> Any:
+def _on(model: pyo.ConcreteModel, home: np.ndarray, m: int, n: int) -> Any:
     """Return whether microservice m ends on node n."""
     if m not in model.nodes_of:
-        return int(a.home[m] == n)
+        return int(home[m] == n)
     return model.at[m, n] if n in model.nodes_of[m] else 0
 
 

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.document import UpdateSurvival
+from placeopt.rolling_update.fleet_arrays import FleetArrays
 from placeopt.rolling_update.rules.referee import Copies, RuleReferee
+from placeopt.rolling_update.survival.tables import Survival
 
 #: Of each group that a node hosts too many copies of: its name, the copies left, those needed.
 Short = dict[int, list[tuple[str, int, int]]]
@@ -25,7 +26,9 @@ class SurvivalReferee:
 
     Parameters
     ----------
-    arrays : UpdateArrays
+    arrays : FleetArrays
+    tables : Survival
+        The standing nodes, and in which order copies look for a place.
     groups : sequence of sequence of str, length M
     survival : UpdateSurvival
     rules : RuleReferee
@@ -34,12 +37,13 @@ class SurvivalReferee:
 
     def __init__(
         self,
-        arrays: UpdateArrays,
+        arrays: FleetArrays,
+        tables: Survival,
         groups: Sequence[Sequence[str]],
         survival: UpdateSurvival,
         rules: RuleReferee,
     ):
-        self.arrays, self.survival, self.rules = arrays, survival, rules
+        self.arrays, self.tables, self.survival, self.rules = arrays, tables, survival, rules
         self.members: dict[str, list[int]] = {group: [] for group in survival.needs}
         for m, own in enumerate(groups):
             for group in own:
@@ -90,7 +94,7 @@ class SurvivalReferee:
         ]
 
     def _in_use(self, where: Sequence[int]) -> list[int]:
-        standing = {n for n, stands in enumerate(self.arrays.survival.standing) if stands}
+        standing = {n for n, stands in enumerate(self.tables.standing) if stands}
         return sorted(standing | set(where) - {-1, self.arrays.waiting})
 
     def homeless(self, where: Sequence[int]) -> dict[int, list[int]]:
@@ -103,7 +107,7 @@ class SurvivalReferee:
         """
         a, on_node = self.arrays, dict[int, list[int]]()
         free = a.capacity.copy()
-        for m in a.survival.largest_first(a.new).tolist():
+        for m in self.tables.largest_first(a.new).tolist():
             if 0 <= where[m] != a.waiting:
                 on_node.setdefault(where[m], []).append(m)
                 free[where[m]] -= a.new[m]
