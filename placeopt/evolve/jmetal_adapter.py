@@ -13,23 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.deferred import deferred
 from placeopt.core.errors import MissingExtraError, UsageError, shown
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import checked_seed, numbers
-
-#: Modules that jMetalPy imports for functions that its algorithms do not call here.
-UNUSED = ("scipy.spatial", "scipy.spatial.distance", "scipy.special", "dask", "distributed")
 
 _root = logging.getLogger()
 _level, _handlers = _root.level, list(_root.handlers)
 
 if find_spec("jmetal") is None:
     raise MissingExtraError("jMetalPy's problem", "jmetal")
-with deferred(*UNUSED):
-    from jmetal.core.problem import FloatProblem, IntegerProblem
-    from jmetal.core.solution import FloatSolution, IntegerSolution
-    from jmetal.util.evaluator import Evaluator
+from jmetal.core.problem import FloatProblem, IntegerProblem  # noqa: E402
+from jmetal.core.solution import FloatSolution, IntegerSolution  # noqa: E402
+from jmetal.util.evaluator import Evaluator  # noqa: E402
 
 # jMetalPy configures the root logger when it is imported; a library must not.
 _root.setLevel(_level)

@@ -20,7 +20,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.deferred import deferred
 from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -45,8 +44,8 @@ def nsga2(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-II with the paper's operators."""
-    with _quietly():
-        from jmetal.algorithm.multiobjective.nsgaii import NSGAII
+    _quieten()
+    from jmetal.algorithm.multiobjective.nsgaii import NSGAII
 
     build = partial(NSGAII, offspring_population_size=offspring + offspring % 2)
     settings = {"population": population, "offspring": offspring}
@@ -64,11 +63,11 @@ def nsga3(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's NSGA-III with the paper's operators."""
-    with _quietly():
-        from jmetal.algorithm.multiobjective.nsgaiii import (
-            NSGAIII,
-            UniformReferenceDirectionFactory,
-        )
+    _quieten()
+    from jmetal.algorithm.multiobjective.nsgaiii import (
+        NSGAIII,
+        UniformReferenceDirectionFactory,
+    )
 
     goals = len(task.objectives)
 
@@ -87,10 +86,10 @@ def smpso(
     seeded: Seeded = False,
 ) -> Front:
     """Run jMetalPy's SMPSO; its particles move among real numbers, which are rounded."""
-    with _quietly():
-        from jmetal.algorithm.multiobjective.smpso import SMPSO
-        from jmetal.operator.mutation import PolynomialMutation
-        from jmetal.util.archive import CrowdingDistanceArchive
+    _quieten()
+    from jmetal.algorithm.multiobjective.smpso import SMPSO
+    from jmetal.operator.mutation import PolynomialMutation
+    from jmetal.util.archive import CrowdingDistanceArchive
 
     from placeopt.evolve.jmetal_adapter import EncodedFloatProblem
 
@@ -110,12 +109,9 @@ def smpso(
     return _run("jmetal-smpso", build, task, Variant(encoding, seeded=seeded), settings)
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Import from jMetalPy after the adapter, which keeps it from configuring the root logger."""
-    adapter = importlib.import_module("placeopt.evolve.jmetal_adapter")
-    with deferred(*adapter.UNUSED):
-        yield
+def _quieten() -> None:
+    """Import the adapter before jMetalPy: it keeps it from configuring the root logger."""
+    importlib.import_module("placeopt.evolve.jmetal_adapter")
 
 
 class _StopError(Exception):
@@ -148,13 +144,13 @@ def _run(
 
 def _common(search: VectorSearch, size: int) -> dict[str, Any]:
     """Return what all algorithms of jMetalPy are told."""
-    with _quietly():
-        from jmetal.operator.crossover import IntegerSBXCrossover
-        from jmetal.operator.mutation import IntegerPolynomialMutation
-        from jmetal.util.comparator import DominanceWithConstraintsComparator
-        from jmetal.util.evaluator import Evaluator
-        from jmetal.util.generator import Generator
-        from jmetal.util.termination_criterion import TerminationCriterion
+    _quieten()
+    from jmetal.operator.crossover import IntegerSBXCrossover
+    from jmetal.operator.mutation import IntegerPolynomialMutation
+    from jmetal.util.comparator import DominanceWithConstraintsComparator
+    from jmetal.util.evaluator import Evaluator
+    from jmetal.util.generator import Generator
+    from jmetal.util.termination_criterion import TerminationCriterion
 
     class Watched(IntegerSBXCrossover):
         """Asks the clock before each pair: a generation of a large instance takes long."""
@@ -217,8 +213,8 @@ def _seeded_globals(seed: int) -> Iterator[None]:
     That is Python's generator and, in its NSGA-III, numpy's global one, in whose place it gets one
     of its own.
     """
-    with _quietly():
-        from jmetal.algorithm.multiobjective import nsgaiii
+    _quieten()
+    from jmetal.algorithm.multiobjective import nsgaiii
 
     before, library = random.getstate(), nsgaiii.np
     random.seed(seed)

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from placeopt.core.deferred import deferred
 from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
@@ -28,8 +27,6 @@ Offspring = Annotated[int, Field(ge=1, le=100_000, description="Children of a ge
 MaxPoints = Annotated[
     int | None, Field(ge=1, le=10**6, description="Largest size of the front; none for all.")
 ]
-#: Modules that pymoo imports for functions that are not called here.
-_UNUSED = ("scipy.spatial", "scipy.spatial.distance")
 
 
 def nsga2(
@@ -45,8 +42,7 @@ def nsga2(
     seeded: Seeded = True,
 ) -> Front:
     """Run NSGA-II."""
-    with deferred(*_UNUSED):
-        from pymoo.algorithms.moo.nsga2 import NSGA2
+    from pymoo.algorithms.moo.nsga2 import NSGA2
 
     variant = Variant(encoding, operators, seeded)
     return _run("nsga2", NSGA2, task, variant, population, offspring, points)
@@ -74,8 +70,7 @@ def nsga3(
     seeded: Seeded = True,
 ) -> Front:
     """Run NSGA-III."""
-    with deferred(*_UNUSED):
-        from pymoo.algorithms.moo.nsga3 import NSGA3
+    from pymoo.algorithms.moo.nsga3 import NSGA3
 
     dimensions = len(task.objectives)
     directions = simplex(divisions, dimensions) if divisions else lattice(dimensions)

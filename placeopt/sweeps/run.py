@@ -15,8 +15,8 @@ from typing import Any
 
 from placeopt import registry
 from placeopt.core.budget import Budget
-from placeopt.core.deferred import optional
 from placeopt.core.errors import PlaceoptError
+from placeopt.core.extras import optional
 from placeopt.core.files.documents import write_parts, write_text
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front

@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from placeopt.core.deferred import deferred
 from placeopt.core.kernels.numba_parts import (
     CompileResult,
     CompileResultCacheImpl,
@@ -32,8 +31,6 @@ SHIPPED = Path(__file__).resolve().parents[2] / "_compiled"
 ANY_CPU = ("generic", "")
 #: With this variable of the environment, what is compiled is written there, for `ANY_CPU`.
 FOR_ANY_CPU = "PLACEOPT_FOR_ANY_CPU"
-#: Modules that numba imports to see that they are there; a kernel that calls them imports them.
-_ONLY_CHECKED = ("scipy.linalg", "scipy.linalg.cython_blas")
 #: What reading a file may raise that is damaged, or names a class that was renamed since.
 _UNREADABLE = Exception
 _TUPLES: Any = types.BaseTuple
@@ -89,8 +86,7 @@ class KernelCache:
             with suppress(_UNREADABLE):
                 result = file.load(key)
                 if result is not None:
-                    with deferred(*_ONLY_CHECKED):
-                        return CompileResult._rebuild(context, *result)
+                    return CompileResult._rebuild(context, *result)
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
