@@ -107,19 +107,3 @@ def test_importing_changes_nothing() -> None:
     code = "import logging, placeopt, placeopt.cli\nassert not logging.getLogger().handlers"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == done.stderr == ""
-
-
-@pytest.mark.parametrize("method", ["nsga2", "jmetal-nsga3"])
-def test_a_method_loads_only_what_it_calls(method: str) -> None:
-    """Kernels from the cache, pymoo and jMetalPy leave out what takes half a second to import."""
-    if method.startswith("jmetal"):
-        pytest.importorskip("jmetal", reason="jMetalPy is not installed")
-    code = (
-        "import sys, placeopt\n"
-        "problem = placeopt.load('instances/temporal/toy.json')\n"
-        f"front = placeopt.solve(problem, '{method}', evaluations=400)\n"
-        "assert front.points\n"
-        "assert not {'scipy.linalg', 'scipy.spatial', 'scipy.sparse'} & set(sys.modules)"
-    )
-    exec(code.split("assert not")[0], {})  # so that all kernels are kept
-    assert not {"dask", "distributed"} & loaded_by(code)
