@@ -110,12 +110,6 @@ def _no_price_seeds() -> Any:
     return mock.patch.object(price_seeds, "vectors_at", greedy)
 
 
-def _no_timed_greedy() -> Any:
-    from placeopt.temporal import heuristics
-
-    return mock.patch.object(heuristics, "_few_enough_for_starts", lambda encoder: False)
-
-
 def _no_ejection() -> Any:
     from placeopt.rescheduling.local_search.blocks import BlockSearch
 
@@ -207,7 +201,7 @@ REFINEMENTS = (
         185,
         "temporal",
         REQUESTS,
-        _no_timed_greedy,
+        None,
         "auto",
     ),
     Refinement(

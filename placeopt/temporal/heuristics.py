@@ -22,18 +22,11 @@ from placeopt.core.weights import lattice
 from placeopt.temporal.encoder import TemporalEncoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import weighted_quality
-from placeopt.temporal.timed_greedy import timed_vectors
 
 #: Shares of the amortised cost in the blend.
 BLENDS = (0.35, 0.7, 1.0)
 #: Replicas times pools that all seeds together may look at: about a second.
 MAX_LOOKS = 12_000_000
-#: Requests times replicas times slots up to which seeds with chosen starts are added. Each takes
-#: milliseconds, so there are fewer of them: `TIMED_FINENESS` is the fineness of their lattice.
-MAX_TIMED_SIZE = 2_000_000
-TIMED_FINENESS = 0.2
-#: Plans at given prices that choose starts too.
-MAX_TIMED_PLANS = 60
 #: Greedy plans that are judged even when the time is over.
 MIN_JUDGED = 20
 #: Bins of a pool that are tried for a replica, the newest first.
@@ -133,9 +126,6 @@ def seeds(
     F = TemporalEncoder(problem, problem.objectives).evaluate(rough)[0]
     scale = np.maximum(F.max(axis=0) - F.min(axis=0), 1e-9)
     X = _greedy(encoder, _weights(fineness, columns) / scale, blends)
-    if _few_enough_for_starts(encoder):
-        timed = timed_vectors(_weights(TIMED_FINENESS, columns) / scale, instance)
-        X = np.concatenate((X, timed))
     # Equal vectors are found by a hash; the sums wrap around.
     factors = 2 * np.random.default_rng(0).integers(0, 2**62, size=X.shape[1], dtype=np.int64) + 1
     return X[np.sort(np.unique(X @ factors, return_index=True)[1])]
@@ -151,12 +141,6 @@ def _weights(fineness: float, columns: list[int]) -> np.ndarray:
     weights = np.full((len(spread), 3), 1e-4)
     weights[:, columns] += spread
     return weights
-
-
-def _few_enough_for_starts(encoder: TemporalEncoder) -> bool:
-    instance = encoder.arrays
-    size = len(instance.duration) * len(instance.request) * instance.horizon
-    return size <= MAX_TIMED_SIZE
 
 
 def _greedy(encoder: TemporalEncoder, weights: np.ndarray, blends: tuple[float, ...]) -> np.ndarray:
@@ -193,10 +177,7 @@ def plans_at(
     weights = np.concatenate((extremes, np.insert(np.maximum(prices, 1e-6), 1, 1.0, axis=1)))
     looks = len(instance.request) * len(instance.offer)
     weights = weights[: max(6, MAX_LOOKS // looks // len(BLENDS))]
-    X = _greedy(encoder, weights, BLENDS)
-    if _few_enough_for_starts(encoder):
-        X = np.concatenate((X, timed_vectors(weights[:MAX_TIMED_PLANS], instance)))
-    return _best(encoder, X)
+    return _best(encoder, _greedy(encoder, weights, BLENDS))
 
 
 def _best(encoder: TemporalEncoder, X: np.ndarray) -> Iterator[Candidate]:
