@@ -81,7 +81,7 @@ class Refinement:
     files: str
     lines: int
     kind: str
-    sizes: tuple[dict[str, int], ...]
+    sizes: tuple[dict[str, Any], ...]
     off: Callable[[], Any] | None
     method: str | None = None
     measure: str | None = None
@@ -162,9 +162,10 @@ APPLICATIONS = tuple({"applications": n} for n in (200, 300, 500, 1000, 1000))
 FEW = tuple({"applications": n} for n in (20, 30, 50, 70, 100))
 #: Shipped instances, for first runs.
 SHIPPED = ("toy", "corner-5", "repack-10x5", "stream-4x100", "chain-12")
+#: Crowded nodes: where there is room for all, every search ends at the optimum.
 SERVICES = tuple(
-    {"services": n, "cloud_a": m, "edge_a": m, "edge_b": m}
-    for n, m in ((10, 2), (20, 2), (20, 4), (50, 6), (80, 8))
+    {"application": "random", "services": n, "replicas": 3, "cloud_a": m, "edge_a": m, "edge_b": m}
+    for n, m in ((10, 2), (20, 4), (40, 6), (60, 6), (70, 7))
 )
 REFINEMENTS = (
     Refinement(

@@ -29,7 +29,7 @@ from placeopt.cli import (
     solving,
     sweeps,
 )
-from placeopt.cli.commands import CLUSTERS, epilog, new_app
+from placeopt.cli.commands import CLUSTERS, EXPERIMENTS, LEARN, LOOK, SOLVE, epilog, new_app
 from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
 from placeopt.doors import doors
@@ -99,7 +99,15 @@ def _built() -> typer.Typer:
         _own.add_typer(exports, name="export", rich_help_panel=CLUSTERS)
     for module in _AFTER:
         module.register(_own)
+    # The help shows groups in the order of their first commands, and doors add to any group.
+    order = [SOLVE, LOOK, CLUSTERS, LEARN, EXPERIMENTS]
+    _own.registered_commands.sort(key=lambda one: _place(one.rich_help_panel, order))
     return _own
+
+
+def _place(panel: object, order: Sequence[str]) -> int:
+    """Return where a group stands in the order; what has none comes last."""
+    return order.index(panel) if isinstance(panel, str) and panel in order else len(order)
 
 
 def __getattr__(name: str) -> Any:

@@ -129,7 +129,7 @@ def generate(
     if start == "random":
         place(rng, nodes, listed, replicas)
     else:
-        _restart(document, [s for s in listed for _ in range(replicas)], start)
+        restart(document, [s for s in listed for _ in range(replicas)], start)
     return document
 
 
@@ -265,7 +265,7 @@ def fail(
     lost = [(s, name) for s in document["services"] for name in s["replicas"] if name in gone]
     for service in document["services"]:
         service["replicas"] = [name for name in service["replicas"] if name not in gone]
-    _restart(document, [s for s, _ in lost], scheduler)
+    restart(document, [s for s, _ in lost], scheduler)
     document["name"] = f"{problem.name}-failure"
     return Rescheduling.from_document(document)
 
@@ -299,12 +299,12 @@ def surge(
     ]
     for service in document["services"]:
         service["replicas"] = list(service["replicas"])
-    _restart(document, grown, scheduler)
+    restart(document, grown, scheduler)
     document["name"] = f"{problem.name}-surge"
     return Rescheduling.from_document(document)
 
 
-def _restart(document: Document, pods: Iterable[Document], scheduler: str = "kubernetes") -> None:
+def restart(document: Document, pods: Iterable[Document], scheduler: str = "kubernetes") -> None:
     """Start replicas one by one where the scheduler puts them."""
     require_known("scheduler", scheduler, STARTS[1:])
     capacity = np.array([(n["cpu_cores"], n["memory_gib"]) for n in document["nodes"]])
