@@ -17,24 +17,35 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-if "PLACEOPT_PACKAGE" in os.environ:
-    sys.path.insert(0, os.environ["PLACEOPT_PACKAGE"])
 from auto import FIRST_SEED, SIZES
-from harness import ROOT, Benchmark, apart, table, verdict
-
-import placeopt
+from harness import ROOT, Benchmark, table, verdict
 
 AIM = 0.002
 
 
-def fronts(kind: str, sizes: dict[str, Any], seed: int, limits: list[float]) -> list[Any]:
-    """Return the values of auto's front at each limit; called in a process of one package."""
-    from placeopt import registry
+#: What runs in a process of one package: problem, sizes, seed and limits come as JSON.
+CHILD = """
+import json, sys, time
+time.perf_counter = time.process_time
+import placeopt
+from placeopt import registry
+kind, sizes, seed, limits = json.loads(sys.argv[1])
+problem = registry.problem_class(kind).generate(seed, **sizes)
+placeopt.solve(problem, seconds=1.0)
+fronts = [placeopt.solve(problem, seconds=limit, seed=1).values.tolist() for limit in limits]
+print(json.dumps(fronts))
+"""
 
-    assert str(placeopt.__file__).startswith(os.environ["PLACEOPT_PACKAGE"]), placeopt.__file__
-    problem = registry.problem_class(kind).generate(seed, **sizes)
-    placeopt.solve(problem, seconds=1.0)
-    return [placeopt.solve(problem, seconds=limit, seed=1).values.tolist() for limit in limits]
+
+def fronts(package: str, *arguments: Any) -> list[list[list[float]]]:
+    """Return the values of auto's front at each limit, as a package finds them."""
+    command = [sys.executable, "-c", CHILD, json.dumps(arguments)]
+    environment = os.environ | {"PYTHONPATH": package}
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, cwd=package, env=environment
+    )
+    result: list[list[list[float]]] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def shares(old: list[list[float]], new: list[list[float]]) -> float:
@@ -72,8 +83,7 @@ def main() -> None:
                 old, new = run.cell(
                     f"{kind} {json.dumps(sizes)} {seed}",
                     lambda k=kind, z=sizes, s=seed: [
-                        apart(__file__, "fronts", k, z, s, run.limits, PLACEOPT_PACKAGE=path)
-                        for path in paths
+                        fronts(path, k, z, s, run.limits) for path in paths
                     ],
                 )
                 for k, pair in enumerate(zip(old, new, strict=True)):
