@@ -123,12 +123,6 @@ def _no_beam() -> Any:
     return mock.patch.object(beam, "deployments", none)
 
 
-def _no_charges() -> Any:
-    from placeopt.edge_cloud import bounds
-
-    return mock.patch.object(bounds, "is_applicable", lambda relaxation, budget: False)
-
-
 def _no_closing() -> Any:
     from placeopt.edge_cloud import heuristics
 
@@ -225,11 +219,11 @@ REFINEMENTS = (
     ),
     Refinement(
         "charges of patterns and lists of placements",
-        "edge_cloud/local_search/charging, patterns, shapes, listing, lists",
-        899,
+        "edge_cloud/bounds, in certificates",
+        36,
         "edge-cloud",
         FEW,
-        _no_charges,
+        None,
     ),
     Refinement(
         "closing: HiGHS chooses among placements that are left",

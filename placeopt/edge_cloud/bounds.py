@@ -12,7 +12,6 @@ from placeopt.core.fronts.values import Run
 from placeopt.core.task import Task
 from placeopt.edge_cloud.heuristics import CostWeight, SpreadSize, by_weights, spread
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.closing import is_applicable, strengthened
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
 
 #: Steps of the prices for the first weight, and for each that follows.
@@ -49,8 +48,6 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
     for prices, _ in relaxation.ascents(weights, own, _STEPS):
         proofs.append(prices)
         own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
-    if is_applicable(relaxation, own):
-        proofs = _strengthened(relaxation, proofs, front, own)
     proof = Front(
         front.instance,
         front.objectives,
@@ -58,18 +55,3 @@ def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
         runs=(Run("bound", None, own.seconds - began, own.evaluations - spent),),
     )
     return merge([front, proof])
-
-
-def _strengthened(
-    relaxation: Relaxation, proofs: list[Prices], front: Front, budget: Budget
-) -> list[Prices]:
-    """Return the proofs with better bounds while there is time, for one weight after another."""
-    names, better = [objective.name for objective in front.objectives], list[Prices]()
-    if set(names) != {"cost", "latency_ms"} or not len(front.values):
-        return proofs
-    for k, prices in enumerate(proofs):
-        weights = [prices.weight if name == "cost" else 1 - prices.weight for name in names]
-        value, share = float((front.values @ weights).min()), budget.share(1 / (len(proofs) - k))
-        better.append(strengthened(relaxation, prices, value, share))
-        budget.report(f"bound at weight {prices.weight:.3g}: {better[-1].bound:.6g}")
-    return better

@@ -31,6 +31,9 @@ _HARD, _SOFT = (
     "requiredDuringSchedulingIgnoredDuringExecution",
     "preferredDuringSchedulingIgnoredDuringExecution",
 )
+#: The label that a ReplicaSet gives to its pods, and the fields that name such labels.
+_HASH = "pod-template-hash"
+_KEYS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
 #: What rules call the domains of a topology key.
 _PER = {HOSTNAME: "node"}
 
@@ -231,9 +234,10 @@ class _Reader:
         """Add the rules of replicas that say the same of other pods."""
         unit, who = mine[0], self._group_of(mine)
         for kind, soft, terms in _affinity_terms(unit):
-            toward = self._toward(unit, terms, mine, kind)
-            for term in terms:
-                self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
+            for adopted in _readings(unit, terms, soft):
+                toward = self._toward(unit, terms, mine, kind, adopted)
+                for term in terms:
+                    self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
         for term in unit.spec.view["topologySpreadConstraints"].items():
             soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
             rule: Document = {"kind": "spread", **_soft(soft)}
@@ -244,8 +248,9 @@ class _Reader:
                 rule["among"] = where
             if not soft and term["topologyKey"].text() == HOSTNAME:
                 rule["shrinks"] = True  # steps delete the nodes that they empty
-            toward = self._toward(unit, [term], mine, "spread")
-            self._add(mine, who, toward, term, rule)
+            for adopted in _readings(unit, [term], soft):
+                toward = self._toward(unit, [term], mine, "spread", adopted)
+                self._add(mine, who, toward, term, {**rule})
 
     def _among(self, unit: Replica, term: View, soft: bool) -> str | None:
         """Return the node set over which a spread counts, None for all nodes.
@@ -310,14 +315,19 @@ class _Reader:
         )
 
     def _toward(
-        self, unit: Replica, terms: Sequence[View], mine: list[Replica], kind: str
+        self,
+        unit: Replica,
+        terms: Sequence[View],
+        mine: list[Replica],
+        kind: str,
+        adopted: bool = False,
     ) -> str | None:
         """Return the group that all of some terms select, None where the files have no such pod.
 
         Pods that are ending keep others away until they are gone; no spread counts them, and they
         are no company to rely on. Nor is what comes with nodes that may be bought or not.
         """
-        name, chosen = self._selected(unit, terms)
+        name, chosen = self._selected(unit, terms, adopted)
         if kind == "together" and chosen.ending and len(chosen.members) < 2:
             self._hold(mine, "pods with required affinity to pods that are ending")
         if kind == "spread" and chosen.coming:
@@ -327,9 +337,13 @@ class _Reader:
             return None
         return self._group(name, chosen.members, residents)
 
-    def _selected(self, unit: Replica, terms: Sequence[View]) -> tuple[str, _Chosen]:
-        """Return what all of some terms select, and a name for it."""
-        existing = [(self._spaces(unit, term), _selector(unit, term), term) for term in terms]
+    def _selected(
+        self, unit: Replica, terms: Sequence[View], adopted: bool = False
+    ) -> tuple[str, _Chosen]:
+        """Return what all of some terms select, and a name for it; see `_readings`."""
+        existing = [
+            (self._spaces(unit, term), _selector(unit, term, adopted), term) for term in terms
+        ]
         key = json.dumps([k[:2] for k in existing], sort_keys=True, default=str)
         if key not in self.members:
             views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in existing]
@@ -502,20 +516,27 @@ def _hard_keys(unit: Replica) -> set[str]:
     }
 
 
-def _selector(unit: Replica, term: View) -> Document | None:
-    """Return the label selector of a term, with its match label keys filled in.
+def _readings(unit: Replica, terms: Sequence[View], soft: bool) -> tuple[bool, ...]:
+    """Return how some terms are read: of a copy when it is made, and of one that is adopted.
 
-    A copy has no hash of the template before its ReplicaSet adopts it; the key counts as absent.
+    A copy has no hash of the template before its ReplicaSet adopts it, so that a label key of the
+    hash counts as absent where it starts. It counts where the copy is placed again. Both are kept.
     """
+    if soft or _HASH not in unit.labels:
+        return (False,)
+    keys = (k.text() for t in terms for f in _KEYS for k in t[f].items())
+    return (False, True) if _HASH in keys else (False,)
+
+
+def _selector(unit: Replica, term: View, adopted: bool) -> Document | None:
+    """Return the label selector of a term, with its match label keys filled in."""
     selector: Document | None = term["labelSelector"].value
-    more = [key.text() for key in term["matchLabelKeys"].items()]
-    less = [key.text() for key in term["mismatchLabelKeys"].items()]
-    if selector is None or not more + less:
+    if selector is None or not any(term[name] for name in _KEYS):
         return selector
     expressions = list(selector.get("matchExpressions") or ())
-    for keys, operator in ((more, "In"), (less, "NotIn")):
-        for key in keys:
-            if key in unit.labels and key != "pod-template-hash":
+    for name, operator in _KEYS.items():
+        for key in (key.text() for key in term[name].items()):
+            if key in unit.labels and (adopted or key != _HASH):
                 value = [unit.labels[key]]
                 expressions.append({"key": key, "operator": operator, "values": value})
     return {**selector, "matchExpressions": expressions}

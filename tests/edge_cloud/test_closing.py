@@ -232,20 +232,6 @@ def test_a_time_limit_is_kept(seconds: float) -> None:
     assert time.perf_counter() - began < seconds + 2.5  # a busy machine may be late
 
 
-def test_certificates_are_sharper_where_time_is_left() -> None:
-    """The bounds of a front rise, and stay below its points."""
-    problem = EdgeCloud.generate(3, applications=20, near=8, far=2, cloud=1, load=0.4)
-    front = heuristics.lns(Task(problem, budget=Budget(evaluations=4000)), parts=5)
-    relaxation = Relaxation(problem)
-    for prices in [relaxation.ascend(w, Budget(evaluations=10**6), 100) for w in (0.01, 0.3)]:
-        weights = prices.weight, 1 - prices.weight
-        value = float((front.values @ weights).min())
-        better = closing.strengthened(relaxation, prices, value, Budget(seconds=30))
-        assert prices.bound <= better.bound <= value + 1e-9
-        assert np.array_equal(better.price, prices.price)
-    assert better.bound > prices.bound
-
-
 def test_large_applications_are_left_alone() -> None:
     """Sets of many microservices are too many; no clock, nothing to close."""
     document = EdgeCloud.generate(1, applications=2).to_document()

@@ -631,6 +631,32 @@ def test_new_requests(run: Import, tmp_path: Path) -> None:
         read_new_requests(table)
 
 
+def test_a_label_key_of_the_hash_is_read_both_ways(run: Import) -> None:
+    """A copy has no hash when it is made: then a probe of the same app counts; at the end not."""
+    hashed = {"app": "web", "pod-template-hash": "6f9"}
+    spread = {
+        "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "matchLabelKeys": ["pod-template-hash"],
+    }
+    zones = [node(f"n{k}", labels={"topology.kubernetes.io/zone": f"z{k}"}) for k in (1, 2)]
+    web = [
+        pod(f"web-6f9-{k}", f"n{k}", labels=hashed, topologySpreadConstraints=[spread])
+        for k in (1, 2)
+    ]
+    probe = pod("probe-1", "n1", owner=("StatefulSet", "probe"), labels={"app": "web"})
+    done = run([*zones, *web, probe])
+    rules = [rule for rule in done.document["rules"] if rule["kind"] == "spread"]
+    groups = [rule.get("toward", rule["group"]) for rule in rules]
+    counted = [
+        {name.partition("/")[2] for name, m in microservices(done).items() if group in m["groups"]}
+        for group in groups
+    ]
+    both = {"web-6f9-1", "web-6f9-2"}
+    assert sorted(counted, key=len) == [both, both | {"probe-1"}]
+
+
 # -- prices of nodes, latencies --------------------------------------------------------------------
 
 

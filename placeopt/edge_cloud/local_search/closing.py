@@ -7,7 +7,7 @@ they are too many, it chooses among the best of them, and the bound says what th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,18 +97,6 @@ def close(
     if work is not None and work.charge():
         work.search()
     return state
-
-
-def strengthened(relaxation: Relaxation, prices: Prices, value: float, budget: Budget) -> Prices:
-    """Return prices with the bound of charges of patterns, where that can be had in time.
-
-    `value` is the weighted sum of a good plan.
-    """
-    state = Closing(prices.bound, value, np.zeros(0, dtype=np.int64))
-    work = _new_work(relaxation, prices, state, budget)
-    if work is not None:
-        work.charge()
-    return replace(prices, bound=state.bound)
 
 
 def is_closed(value: float, bound: float) -> bool:
