@@ -1,0 +1,195 @@
+"""Simulated annealing for the challenge's sum, and for other weightings of the goals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field
+
+from machine_reassignment.arrays import Arrays
+from machine_reassignment.instance import MachineReassignment
+from machine_reassignment.kernels import begin
+from machine_reassignment.search import anneal, cost
+from placeopt.core.budget import Budget
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.task import Candidate, Task
+from placeopt.core.weights import read_weights
+
+#: First and last temperature, in what a process costs on average where nothing is safe.
+HOT, COLD = 0.5, 5e-4
+#: What a process of average size that is away from home adds to what annealing sees, in
+#: temperatures. It holds transient resources in two places; without this most processes drift, and
+#: the machines are too full for any move.
+AWAY = 8.0
+#: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are chains. Then
+#: odds that a shift is one home.
+ODDS = (0.2, 0.5, 0.7, 0.2)
+#: Parts of the budget for a first descent, and until the last one.
+FIRST, LAST = 0.02, 0.97
+#: Moves that are tried between two looks at the clock.
+STEPS = 20_000
+#: Weightings of load, balance and moves for a front: the challenge's own comes first.
+FRONT = (
+    (1, 1, 1),
+    (1, 1, 1e2),
+    (1, 1, 1e3),
+    (1, 1, 1e4),
+    (1, 1, 1e5),
+    (1, 1, 1e6),
+    (1, 10, 1),
+    (10, 1, 1),
+    (1, 10, 1e3),
+    (10, 1, 1e3),
+)
+
+
+class Annealing:
+    """A search for the least weighted sum from an assignment.
+
+    Attributes
+    ----------
+    best : ndarray of int64, shape (P,)
+        The machine of every process, in the best assignment so far.
+    least : float
+        Its weighted sum.
+    costs : tuple of float
+        Its load, balance and moves.
+    """
+
+    def __init__(self, arrays: Arrays, weights: np.ndarray, start: np.ndarray, seed: int):
+        self.arrays, self.weights = arrays, np.asarray(weights, dtype=float)
+        self.state = begin(arrays, start)
+        size = (arrays.requirement / np.maximum(1, arrays.requirement.mean(axis=0))).sum(axis=1)
+        order = np.argsort(size, kind="stable")
+        self._random = np.array([seed], dtype=np.uint64)
+        self._fixed = order, np.argsort(order, kind="stable"), _away(arrays), np.array(ODDS)
+        self._change = np.zeros(3, dtype=np.int64)
+        self.unit = self._unit()
+        self.least = np.inf
+        self._keep()
+
+    def run(self, budget: Budget, report: Callable[[], None] = lambda: None) -> None:
+        """Descend, anneal and descend, within a budget; an evaluation is a move that is tried."""
+        while not budget.exhausted:
+            steps = budget.allow(STEPS)
+            temperature = self.unit * self.heat(budget.progress)
+            anneal(
+                self.arrays,
+                self.state,
+                *self._fixed,
+                self.weights,
+                temperature,
+                steps,
+                self._random,
+                self._change,
+            )
+            budget.spend(steps)
+            self._keep()
+            report()
+
+    @staticmethod
+    def heat(progress: float) -> float:
+        """Return the temperature after a part of the budget; 0 at both ends."""
+        x = (progress - FIRST) / (LAST - FIRST)
+        return HOT * (COLD / HOT) ** x if 0 <= x < 1 else 0.0
+
+    def _keep(self) -> None:
+        """Keep the present assignment if it is the best."""
+        s = self.state
+        now = float(cost(self.arrays, s, self.weights))
+        if now < self.least:
+            moves = s.costs[2] + s.costs[3] * self.arrays.service_weight[0]
+            self.costs = float(s.costs[0]), float(s.costs[1]), float(moves)
+            self.least, self.best = now, s.machine.copy()
+
+    def _unit(self) -> float:
+        """Return what an average process costs where nothing is safe."""
+        a = self.arrays
+        load = (a.requirement * a.load_cost).sum(axis=1).mean()
+        balance = sum(a.requirement[:, b[0]].mean() * b[2] * b[3] for b in a.balance)
+        return max(1.0, float(self.weights[0] * load + self.weights[1] * balance))
+
+
+def _away(a: Arrays) -> np.ndarray:
+    """Return what it counts that a process is away from home, in temperatures, (P,)."""
+    share = (a.requirement * a.transient / np.maximum(1, a.capacity.sum(axis=0))).max(axis=1)
+    return AWAY * share / share.mean() if share.any() else np.zeros(len(a.home))
+
+
+def run(
+    task: Task[MachineReassignment],
+    *,
+    weights: Annotated[
+        str,
+        Field(description="Weights of the goals asked for, such as 1,1,1: one plan. Empty: many."),
+    ] = "",
+) -> Front:
+    """Anneal for one weighting of the goals, or for one after another.
+
+    With ``weights="1,1,1"`` the goal is that of the challenge.
+    """
+    columns = task.problem.columns(task.objectives)
+    rows = [read_weights(weights, len(columns))] if weights else _weightings(columns)
+    stages, fronts = task.stages(), list[Front]()
+    for k, row in enumerate(rows):
+        full = np.zeros(3)
+        full[columns] = row
+        share = task.budget.share(1 / (len(rows) - k))
+        search = _annealed(task, full, share, k)
+        fronts.append(stages.do(f"weighting {k + 1}", search))
+        if task.budget.exhausted:
+            break
+    plans = [point.plan for front in fronts for point in front.points]
+    plans += [point.plan for point in (task.start.points if task.start else ())]
+    home = {"machines": task.problem.arrays.home.tolist()}
+    return task.front(
+        [Candidate(plan) for plan in (*plans, home)],
+        method="annealing",
+        completed=False,
+        parameters={"weights": weights},
+        libraries=("numba", "numpy"),
+    )
+
+
+def _weightings(columns: list[int]) -> list[np.ndarray]:
+    """Return different weightings of some of the goals, none without weight."""
+    rows = [np.array(row, dtype=float)[columns] for row in FRONT]
+    rows = [row / row.min() for row in rows]
+    return list({tuple(row): row for row in rows}.values())
+
+
+def _annealed(
+    task: Task[MachineReassignment], weights: np.ndarray, budget: Budget, number: int
+) -> Callable[[], Front]:
+    """Return what anneals for one weighting: the front of one plan."""
+
+    def work() -> Front:
+        arrays = task.problem.arrays
+        starts = [
+            task.problem.assignment(p.plan) for p in (task.start.points if task.start else ())
+        ]
+        costs = [float(cost(arrays, begin(arrays, start), weights)) for start in starts]
+        start = starts[int(np.argmin(costs))] if starts else arrays.home
+        search = Annealing(arrays, weights, start, task.seed * 1000 + number)
+        columns = task.problem.columns(task.objectives)
+        interim = RunSnapshot(
+            values=lambda: np.array([search.costs])[:, columns],
+            plan=lambda _: {"machines": search.best.tolist()},
+        )
+        search.run(budget, lambda: budget.report(f"{search.least:,.0f}", interim))
+        return task.front([Candidate({"machines": search.best.tolist()})], method="annealing")
+
+    return work
+
+
+def seeds(encoder: Any, rng: np.random.Generator, seconds: float | None = None) -> np.ndarray:
+    """Return the assignment that runs now and short annealings, shape (k, P)."""
+    arrays, rows = encoder.problem.arrays, [encoder.problem.arrays.home]
+    for weights in FRONT[:6]:
+        search = Annealing(arrays, np.array(weights), arrays.home, int(rng.integers(2**62)))
+        search.run(Budget(500 * len(arrays.home), None if seconds is None else seconds / 6))
+        rows.append(search.best)
+    return np.array(rows, dtype=np.int64)

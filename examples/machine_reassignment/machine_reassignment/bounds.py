@@ -1,0 +1,47 @@
+"""Lower bounds: the fleet as one machine, resource by resource, and each process on its own.
+
+Whatever the assignment, all that is needed of a resource is used somewhere. What the fleet needs
+above the sum of the safety capacities costs at least its excess, and what is free in the fleet
+lacks at least the target. Costs of moves are at least 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from machine_reassignment.arrays import Arrays
+from machine_reassignment.instance import MachineReassignment
+from placeopt.core.budget import Budget
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import graded
+from placeopt.core.fronts.values import Run
+
+
+def certify(problem: MachineReassignment, front: Front, budget: Budget) -> Front:
+    """Return the front with a lower-bound set of one vector; it takes no search."""
+    began = budget.seconds
+    least = np.array(bounds(problem.arrays), dtype=float)[problem.columns(front.objectives)]
+    run = Run("bound", None, budget.seconds - began)
+    proof = Front(front.instance, front.objectives, bounds=(tuple(least.tolist()),), runs=(run,))
+    return graded(merge([front, proof]), "load_cost")
+
+
+def bounds(a: Arrays) -> tuple[int, int, int]:
+    """Return what load, balance and moves cost at least."""
+    need = a.requirement.sum(axis=0)
+    excess = np.maximum(0, need - a.safety.sum(axis=0))
+    load = int((np.maximum(excess, _alone(a)) * a.load_cost).sum())
+    free = a.capacity.sum(axis=0) - need
+    balance = sum(
+        cost * max(0, int(target * free[one] - free[other]))
+        for one, other, target, cost in a.balance.tolist()
+    )
+    return load, balance, 0
+
+
+def _alone(a: Arrays) -> np.ndarray:
+    """Return what processes need above the largest safety capacity there is, (R,).
+
+    Two processes on one machine are above it by at least the sum of what each of them is.
+    """
+    return np.maximum(0, a.requirement - a.safety.max(axis=0)).sum(axis=0)

@@ -1,0 +1,315 @@
+"""An assignment that changes process by process, with its costs and rules kept up to date.
+
+Costs are those of the referee, to the unit. Rules are looked at in the order of what it takes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from machine_reassignment.arrays import Arrays
+from placeopt.core.kernels.compile import kernel
+
+
+class State(NamedTuple):
+    """An assignment; L locations, N neighbourhoods, other letters as in `Arrays`."""
+
+    machine: np.ndarray  # (P,)
+    used: np.ndarray  # (M, R)
+    held: np.ndarray  # (M, R) with what moves, on the machine that it leaves
+    load: np.ndarray  # (M,) cost of the load of each machine
+    balance: np.ndarray  # (M,)
+    there: np.ndarray  # (S, M) uint16, processes of a service on a machine
+    in_location: np.ndarray  # (S, L) int32, processes of a service
+    locations: np.ndarray  # (S,) locations in which a service is
+    in_neighbourhood: np.ndarray  # (S, N) int32
+    moved: np.ndarray  # (S,) processes of a service that are not at home
+    services: np.ndarray  # (P + 1,) services by how many of their processes are not at home
+    costs: np.ndarray  # (4,) load, balance, moves without services, most moves of a service
+    members: np.ndarray  # (M, K) int32, processes on a machine
+    count: np.ndarray  # (M,) how many
+    slot: np.ndarray  # (P,) where a process stands among those of its machine
+
+
+def begin(a: Arrays, machine: np.ndarray) -> State:
+    """Return the state of an assignment, (P,), which may break rules."""
+    machine = np.ascontiguousarray(machine, dtype=np.int64)
+    processes, (machines, width), services = len(a.home), a.capacity.shape, len(a.spread)
+    # A machine has one process of each service at most, but for what breaks that now.
+    most = max(len(np.unique(a.service)), int(np.bincount(machine).max()))
+    state = State(
+        machine=machine.copy(),
+        used=np.zeros((machines, width), dtype=np.int64),
+        held=np.zeros((machines, width), dtype=np.int64),
+        load=np.zeros(machines, dtype=np.int64),
+        balance=np.zeros(machines, dtype=np.int64),
+        there=np.zeros((services, machines), dtype=np.uint16),
+        in_location=np.zeros((services, int(a.location.max()) + 1), dtype=np.int32),
+        locations=np.zeros(services, dtype=np.int64),
+        in_neighbourhood=np.zeros((services, int(a.neighbourhood.max()) + 1), dtype=np.int32),
+        moved=np.zeros(services, dtype=np.int64),
+        services=np.zeros(processes + 2, dtype=np.int64),
+        costs=np.zeros(4, dtype=np.int64),
+        members=np.zeros((machines, most), dtype=np.int32),
+        count=np.zeros(machines, dtype=np.int64),
+        slot=np.zeros(processes, dtype=np.int64),
+    )
+    _place(a, state)
+    return state
+
+
+@kernel
+def _place(a, s):
+    """Count every process where ``s.machine`` has it."""
+    for p in range(len(s.machine)):
+        m, service, home = s.machine[p], a.service[p], a.home[p]
+        for r in range(a.capacity.shape[1]):
+            s.used[m, r] += a.requirement[p, r]
+            s.held[m, r] += a.requirement[p, r]
+            if m != home and a.transient[r]:
+                s.held[home, r] += a.requirement[p, r]
+        s.there[service, m] += 1
+        s.locations[service] += s.in_location[service, a.location[m]] == 0
+        s.in_location[service, a.location[m]] += 1
+        s.in_neighbourhood[service, a.neighbourhood[m]] += 1
+        s.slot[p] = s.count[m]
+        s.members[m, s.count[m]] = p
+        s.count[m] += 1
+        s.moved[service] += m != home
+        s.costs[2] += move_cost(a, p, m)
+    for service in range(len(a.spread)):
+        s.services[s.moved[service]] += 1
+        s.costs[3] = max(s.costs[3], s.moved[service])
+    for m in range(len(a.location)):
+        s.load[m], s.balance[m] = machine_costs(a, s, m, -1, -1)
+        s.costs[0] += s.load[m]
+        s.costs[1] += s.balance[m]
+
+
+@kernel
+def machine_costs(a, s, m, arrives, leaves):
+    """Return load and balance of machine m if a process arrives and one leaves; -1 for none."""
+    load, balance = 0, 0
+    for r in range(a.capacity.shape[1]):
+        over = s.used[m, r] - a.safety[m, r]
+        if arrives >= 0:
+            over += a.requirement[arrives, r]
+        if leaves >= 0:
+            over -= a.requirement[leaves, r]
+        if over > 0:
+            load += over * a.load_cost[r]
+    for b in range(len(a.balance)):
+        one, other = a.balance[b, 0], a.balance[b, 1]
+        free, match = a.capacity[m, one] - s.used[m, one], a.capacity[m, other] - s.used[m, other]
+        if arrives >= 0:
+            free -= a.requirement[arrives, one]
+            match -= a.requirement[arrives, other]
+        if leaves >= 0:
+            free += a.requirement[leaves, one]
+            match += a.requirement[leaves, other]
+        lack = a.balance[b, 2] * free - match
+        if lack > 0:
+            balance += lack * a.balance[b, 3]
+    return load, balance
+
+
+@kernel
+def fits(a, s, p, m, leaves):
+    """Return whether process p, now elsewhere, fits on machine m once `leaves` has gone; or -1."""
+    home = a.home[p] == m
+    from_home = leaves >= 0 and a.home[leaves] == m
+    for r in range(a.capacity.shape[1]):
+        held = s.held[m, r]
+        if not (home and a.transient[r]):
+            held += a.requirement[p, r]
+        if leaves >= 0 and not (from_home and a.transient[r]):
+            held -= a.requirement[leaves, r]
+        if held > a.capacity[m, r]:
+            return False
+    return True
+
+
+@kernel
+def move_cost(a, p, m):
+    """Return the cost of having process p on machine m."""
+    if a.home[p] == m:
+        return 0
+    return a.move_cost[p] + a.between[a.home[p], m]
+
+
+@kernel
+def at_home(a, p, before, after):
+    """Return 1 if process p leaves home, -1 if it comes home, else 0."""
+    return np.int64(before == a.home[p]) - np.int64(after == a.home[p])
+
+
+@kernel
+def most_moved(s, service, change, other, other_change):
+    """Return the most moves of a service if the moves of one, and of another one or -1, change."""
+    most, n = s.costs[3], s.moved[service]
+    s.services[n] -= 1
+    s.services[n + change] += 1
+    most = max(most, n + change)
+    if other >= 0:
+        k = s.moved[other]
+        s.services[k] -= 1
+        s.services[k + other_change] += 1
+        most = max(most, k + other_change)
+    while most > 0 and s.services[most] == 0:
+        most -= 1
+    if other >= 0:
+        s.services[k + other_change] -= 1
+        s.services[k] += 1
+    s.services[n + change] -= 1
+    s.services[n] += 1
+    return most
+
+
+@kernel
+def spread_kept(a, s, service, before, after):
+    """Return whether a service stays in enough locations if a process changes its machine."""
+    one, other = a.location[before], a.location[after]
+    if one == other:
+        return True
+    count = s.locations[service]
+    count -= s.in_location[service, one] == 1
+    count += s.in_location[service, other] == 0
+    return count >= a.spread[service]
+
+
+@kernel
+def _needs_met(a, s, service, n):
+    """Return whether all that a service needs is in neighbourhood n."""
+    for k in range(a.needs_at[service], a.needs_at[service + 1]):
+        if s.in_neighbourhood[a.needs[k], n] == 0:
+            return False
+    return True
+
+
+@kernel
+def _not_needed(a, s, service, n):
+    """Return whether a service is in neighbourhood n still, or nothing there needs it."""
+    if s.in_neighbourhood[service, n] > 0:
+        return True
+    for k in range(a.needed_by_at[service], a.needed_by_at[service + 1]):
+        if s.in_neighbourhood[a.needed_by[k], n] > 0:
+            return False
+    return True
+
+
+@kernel
+def dependencies_kept(a, s, service, before, after, other):
+    """Return whether dependencies hold if a process moves, and one of `other` moves back; or -1."""
+    n, k = a.neighbourhood[before], a.neighbourhood[after]
+    if n == k:
+        return True
+    there = s.in_neighbourhood
+    there[service, n] -= 1
+    there[service, k] += 1
+    if other >= 0:
+        there[other, k] -= 1
+        there[other, n] += 1
+    kept = _needs_met(a, s, service, k) and _not_needed(a, s, service, n)
+    if kept and other >= 0:
+        kept = _needs_met(a, s, other, n) and _not_needed(a, s, other, k)
+    there[service, n] += 1
+    there[service, k] -= 1
+    if other >= 0:
+        there[other, k] += 1
+        there[other, n] -= 1
+    return kept
+
+
+@kernel
+def shift_change(a, s, p, m, change):
+    """Write the change of load, balance and moves into `change` (3,) if p goes to m."""
+    before = s.machine[p]
+    load, balance = machine_costs(a, s, before, -1, p)
+    load_there, balance_there = machine_costs(a, s, m, p, -1)
+    most = most_moved(s, a.service[p], at_home(a, p, before, m), -1, 0)
+    change[0] = load + load_there - s.load[before] - s.load[m]
+    change[1] = balance + balance_there - s.balance[before] - s.balance[m]
+    change[2] = move_cost(a, p, m) - move_cost(a, p, before)
+    change[2] += (most - s.costs[3]) * a.service_weight[0]
+
+
+@kernel
+def swap_change(a, s, p, q, change):
+    """Write the change of load, balance and moves into `change` (3,) if p and q change places.
+
+    They are of different services and on different machines.
+    """
+    m, k = s.machine[p], s.machine[q]
+    load, balance = machine_costs(a, s, m, q, p)
+    load_there, balance_there = machine_costs(a, s, k, p, q)
+    one, other = at_home(a, p, m, k), at_home(a, q, k, m)
+    most = most_moved(s, a.service[p], one, a.service[q], other)
+    change[0] = load + load_there - s.load[m] - s.load[k]
+    change[1] = balance + balance_there - s.balance[m] - s.balance[k]
+    change[2] = move_cost(a, p, k) + move_cost(a, q, m) - move_cost(a, p, m) - move_cost(a, q, k)
+    change[2] += (most - s.costs[3]) * a.service_weight[0]
+
+
+@kernel
+def shift_kept(a, s, p, m):
+    """Return whether p may go to m, another machine than its own."""
+    service, before = a.service[p], s.machine[p]
+    return (
+        s.there[service, m] == 0
+        and fits(a, s, p, m, -1)
+        and spread_kept(a, s, service, before, m)
+        and dependencies_kept(a, s, service, before, m, -1)
+    )
+
+
+@kernel
+def move(a, s, p, m):
+    """Move process p to machine m, another than its own, whatever that breaks."""
+    before, service = s.machine[p], a.service[p]
+    home = a.home[p]
+    for r in range(a.capacity.shape[1]):
+        need = a.requirement[p, r]
+        s.used[before, r] -= need
+        s.used[m, r] += need
+        if not (a.transient[r] and home == before):
+            s.held[before, r] -= need
+        if not (a.transient[r] and home == m):
+            s.held[m, r] += need
+    for k in (before, m):
+        s.costs[0] -= s.load[k]
+        s.costs[1] -= s.balance[k]
+        s.load[k], s.balance[k] = machine_costs(a, s, k, -1, -1)
+        s.costs[0] += s.load[k]
+        s.costs[1] += s.balance[k]
+    s.costs[2] += move_cost(a, p, m) - move_cost(a, p, before)
+    change = at_home(a, p, before, m)
+    s.costs[3] = most_moved(s, service, change, -1, 0)
+    s.services[s.moved[service]] -= 1
+    s.moved[service] += change
+    s.services[s.moved[service]] += 1
+    _relist(a, s, p, before, m)
+
+
+@kernel
+def _relist(a, s, p, before, m):
+    """Change where process p is listed."""
+    service = a.service[p]
+    s.machine[p] = m
+    one, other = a.location[before], a.location[m]
+    s.in_location[service, one] -= 1
+    s.locations[service] -= s.in_location[service, one] == 0
+    s.locations[service] += s.in_location[service, other] == 0
+    s.in_location[service, other] += 1
+    s.in_neighbourhood[service, a.neighbourhood[before]] -= 1
+    s.in_neighbourhood[service, a.neighbourhood[m]] += 1
+    s.there[service, before] -= 1
+    s.there[service, m] += 1
+    s.count[before] -= 1
+    last = s.members[before, s.count[before]]
+    s.members[before, s.slot[p]] = last
+    s.slot[last] = s.slot[p]
+    s.members[m, s.count[m]] = p
+    s.slot[p] = s.count[m]
+    s.count[m] += 1

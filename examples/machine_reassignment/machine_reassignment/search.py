@@ -1,0 +1,138 @@
+"""Shifts, swaps and chains on simulated annealing: one compiled loop."""
+
+from __future__ import annotations
+
+import math
+
+from machine_reassignment.kernels import (
+    at_home,
+    dependencies_kept,
+    fits,
+    move,
+    shift_change,
+    shift_kept,
+    spread_kept,
+    swap_change,
+)
+from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.random import below, uniform
+
+#: Ranks by size within which processes count as alike.
+NEAR = 32
+
+
+@kernel
+def cost(a, s, weights):
+    """Return the weighted sum of load, balance and moves."""
+    moves = s.costs[2] + s.costs[3] * a.service_weight[0]
+    return weights[0] * s.costs[0] + weights[1] * s.costs[1] + weights[2] * moves
+
+
+@kernel
+def _accepted(change, away, weights, temperature, rng):
+    """Return whether annealing takes a change (3,) that takes `away` from home."""
+    worse = weights[0] * change[0] + weights[1] * change[1] + weights[2] * change[2]
+    worse += away * temperature
+    if worse <= 0:
+        return True
+    if worse > 40 * temperature:
+        return False
+    return uniform(rng) < math.exp(-worse / temperature)
+
+
+@kernel
+def _try_shift(a, s, p, m, bias, weights, temperature, rng, change):
+    """Move p to m if the rules and the temperature let it; return whether."""
+    service, before = a.service[p], s.machine[p]
+    if s.there[service, m] or not fits(a, s, p, m, -1):
+        return False
+    shift_change(a, s, p, m, change)
+    away = at_home(a, p, before, m) * bias[p]
+    if not _accepted(change, away, weights, temperature, rng):
+        return False
+    if not spread_kept(a, s, service, before, m):
+        return False
+    if not dependencies_kept(a, s, service, before, m, -1):
+        return False
+    move(a, s, p, m)
+    return True
+
+
+@kernel
+def _try_swap(a, s, p, q, bias, weights, temperature, rng, change):
+    """Let p and q change places if the rules and the temperature let them; return whether."""
+    one, other, m, k = a.service[p], a.service[q], s.machine[p], s.machine[q]
+    if m == k or one == other or s.there[one, k] or s.there[other, m]:
+        return False
+    if not (fits(a, s, p, k, q) and fits(a, s, q, m, p)):
+        return False
+    swap_change(a, s, p, q, change)
+    away = at_home(a, p, m, k) * bias[p] + at_home(a, q, k, m) * bias[q]
+    if not _accepted(change, away, weights, temperature, rng):
+        return False
+    if not (spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m)):
+        return False
+    if not dependencies_kept(a, s, one, m, k, other):
+        return False
+    move(a, s, p, k)
+    move(a, s, q, m)
+    return True
+
+
+@kernel
+def _try_chain(a, s, p, q, m, bias, weights, temperature, rng, change):
+    """Move q to m, then p to where q was, if the rules and the temperature let them."""
+    k, before = s.machine[q], s.machine[p]
+    if before == k or m in (before, k) or not fits(a, s, p, k, q):
+        return False
+    if a.service[p] != a.service[q] and s.there[a.service[p], k]:
+        return False
+    if not shift_kept(a, s, q, m):
+        return False
+    old = cost(a, s, weights)
+    move(a, s, q, m)
+    if shift_kept(a, s, p, k):
+        move(a, s, p, k)
+        away = at_home(a, p, before, k) * bias[p] + at_home(a, q, k, m) * bias[q]
+        worse = cost(a, s, weights) - old + away * temperature
+        if worse <= 0 or (
+            worse <= 40 * temperature and uniform(rng) < math.exp(-worse / temperature)
+        ):
+            return True
+        move(a, s, p, before)
+    move(a, s, q, k)
+    return False
+
+
+@kernel
+def anneal(a, s, order, rank, bias, odds, weights, temperature, steps, rng, change):
+    """Try `steps` moves at a temperature; return how many were taken.
+
+    Parameters
+    ----------
+    order, rank : processes by size, and the place of each process in that order, (P,) each.
+    odds : (4,) cumulative: a shift, a swap, a swap of like sizes; the rest are chains. Then odds
+        that a shift is one home.
+    bias : what it counts that a process is away from home, in temperatures, (P,).
+    change : (3,) scratch.
+    """
+    processes, machines, taken = len(a.home), len(a.location), 0
+    for _ in range(steps):
+        p, drawn = below(rng, processes), uniform(rng)
+        if drawn < odds[0]:
+            m = a.home[p] if uniform(rng) < odds[3] else below(rng, machines)
+            if m != s.machine[p]:
+                taken += _try_shift(a, s, p, m, bias, weights, temperature, rng, change)
+        elif drawn < odds[2]:
+            if drawn < odds[1]:
+                q = below(rng, processes)
+            else:
+                far = 1 + below(rng, NEAR)
+                q = order[min(processes - 1, max(0, rank[p] + (far if rng[0] & 1 else -far)))]
+            taken += _try_swap(a, s, p, q, bias, weights, temperature, rng, change)
+        else:
+            k, m = below(rng, machines), below(rng, machines)
+            if s.count[k] > 0:
+                q = s.members[k, below(rng, s.count[k])]
+                taken += _try_chain(a, s, p, q, m, bias, weights, temperature, rng, change)
+    return taken

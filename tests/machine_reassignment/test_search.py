@@ -1,0 +1,133 @@
+"""Kernels, encoder, sequence, model, bounds and search against the referee."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machine_reassignment.annealing import Annealing
+from machine_reassignment.bounds import bounds
+from machine_reassignment.encoder import ReassignmentEncoder
+from machine_reassignment.instance import MachineReassignment
+from machine_reassignment.kernels import begin, move, shift_change, shift_kept, swap_change
+from machine_reassignment.referee import judge
+from machine_reassignment.sequence import ReassignmentSequence
+
+import placeopt
+from placeopt.core.budget import Budget
+
+
+def small(seed: int) -> MachineReassignment:
+    """Return an instance whose assignments can be enumerated."""
+    return MachineReassignment.generate(seed, machines=3, processes=8, services=4, locations=2)
+
+
+@pytest.fixture(scope="module")
+def fleet() -> MachineReassignment:
+    """Return an instance with all rules."""
+    return MachineReassignment.generate(3, machines=10, processes=50, services=16)
+
+
+def costs_of(state: object, problem: MachineReassignment) -> list[int]:
+    """Return load, balance and moves of a state."""
+    load, balance, moves, most = state.costs  # type: ignore[attr-defined]
+    return [load, balance, moves + most * problem.arrays.service_weight[0]]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 1000))
+def test_states_changes_and_rules_equal_the_referee(seed: int) -> None:
+    problem = MachineReassignment.generate(seed % 7, machines=8, processes=40, services=15)
+    a, rng, change = problem.arrays, np.random.default_rng(seed), np.zeros(3, dtype=np.int64)
+    state = begin(a, a.home)
+    for _ in range(60):
+        p, q, m = *rng.integers(40, size=2).tolist(), int(rng.integers(8))
+        before = np.array(judge(a, state.machine)[0])
+        if m != state.machine[p]:
+            shift_change(a, state, p, m, change)
+            target = state.machine.copy()
+            target[p] = m
+            costs, broken = judge(a, target)
+            assert change.tolist() == (costs - before).tolist()
+            assert shift_kept(a, state, p, m) == (not broken)
+            if not broken:
+                move(a, state, p, m)
+        elif a.service[p] != a.service[q] and state.machine[p] != state.machine[q]:
+            swap_change(a, state, p, q, change)
+            target = state.machine.copy()
+            target[p], target[q] = target[q], target[p]
+            assert change.tolist() == (np.array(judge(a, target)[0]) - before).tolist()
+        anew = begin(a, state.machine)
+        for part, other in zip(state, anew, strict=True):
+            if part.shape != state.members.shape and part is not state.slot:
+                assert (part == other).all()
+    assert costs_of(state, problem) == list(judge(a, state.machine)[0])
+
+
+def test_annealing_keeps_rules_and_costs_and_repeats(fleet: MachineReassignment) -> None:
+    results = []
+    for _ in range(2):
+        search = Annealing(fleet.arrays, np.ones(3), fleet.arrays.home, seed=5)
+        search.run(Budget(400_000))
+        costs, broken = judge(fleet.arrays, search.best)
+        assert not broken
+        assert search.costs == costs
+        results.append(search.least)
+    assert results[0] == results[1] < sum(judge(fleet.arrays, fleet.arrays.home)[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_annealing_and_the_model_find_the_best_of_all_assignments(seed: int) -> None:
+    problem = small(seed)
+    every = np.array(list(itertools.product(range(3), repeat=8)))
+    judged = [judge(problem.arrays, row) for row in every]
+    values = np.array([costs for costs, broken in judged if not broken])
+    kept = {tuple(v) for v in values.tolist() if not _beaten(v, values)}
+    exact = placeopt.solve(problem, "epsilon-constraint")
+    assert {tuple(map(int, point)) for point in exact.values.tolist()} == kept
+    search = Annealing(problem.arrays, np.ones(3), problem.arrays.home, seed=1)
+    search.run(Budget(300_000))
+    assert search.least == values.sum(axis=1).min()
+    assert (np.array(bounds(problem.arrays)) <= values.min(axis=0)).all()
+
+
+def _beaten(value: list[int], values: np.ndarray) -> bool:
+    """Return whether another value is nowhere worse."""
+    return bool(((values <= value).all(axis=1) & (values < value).any(axis=1)).any())
+
+
+def test_children_of_feasible_vectors_are_feasible(fleet: MachineReassignment) -> None:
+    encoder = ReassignmentEncoder(fleet, fleet.objectives)
+    rng = np.random.default_rng(1)
+    X = encoder.sample(rng, 12)
+    F, G = encoder.evaluate(np.concatenate((X, encoder.vary(rng, X, X[::-1]))))
+    assert not G.any()
+    assert len(np.unique(F, axis=0)) > 6
+    plan = encoder.decode(X[0])
+    assert fleet.evaluate(plan).values == tuple(F[0])
+    assert (encoder.encode(plan) == X[0]).all()
+
+
+def test_the_costs_of_an_episode_add_up(fleet: MachineReassignment) -> None:
+    sequence, rng = ReassignmentSequence(fleet, fleet.objectives), np.random.default_rng(2)
+    state, total = sequence.reset(), np.zeros(3)
+    while not sequence.done(state):
+        action = int(rng.choice(np.flatnonzero(sequence.mask(state))))
+        told = sequence.costs(state)[action]
+        paid = sequence.step(state, action)
+        assert told == pytest.approx(paid)
+        total += paid
+    judged = fleet.evaluate(sequence.plan(state))
+    assert judged.feasible
+    assert tuple(total) == judged.values
+
+
+@pytest.mark.parametrize("method", ["annealing", "nsga2", "nsga3", "moead", "rollout", "auto"])
+def test_methods_serve_it(fleet: MachineReassignment, method: str) -> None:
+    front = placeopt.solve(fleet, method, evaluations=2000, certify=True)
+    assert len(front) > 1
+    assert front.bounds
+    assert front.gap() is not None
