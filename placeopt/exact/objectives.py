@@ -9,6 +9,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 
+from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Plan
 
 
@@ -60,8 +61,18 @@ def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:
     are the Objectives, of which the first is active. ``model.epsilon[name]`` is a mutable Param,
     infinite at first, and the Constraint ``model.within_epsilon[name]`` keeps the expression within
     it: to bound the cost, set ``model.epsilon["cost_usd"] = 60``.
+
+    Raises
+    ------
+    UnsupportedError
+        The name of an objective is a member that all models of Pyomo have, such as ``load``.
     """
     for name, expression in expressions.items():
+        if hasattr(pyo.ConcreteModel, name):
+            raise UnsupportedError(
+                f"a goal cannot be called {name!r}: all models of Pyomo have a member of this name; "
+                f"call it {name + '_cost'!r}, say"
+            )
         setattr(model, name, pyo.Expression(expr=expression))
     model.OBJECTIVES = pyo.Set(initialize=list(expressions), doc="names of the objectives")
     model.minimise = pyo.Objective(

@@ -131,3 +131,14 @@ def test_methods_serve_it(fleet: MachineReassignment, method: str) -> None:
     assert len(front) > 1
     assert front.bounds
     assert front.gap() is not None
+
+
+def test_a_goal_with_the_name_of_a_member_of_models_is_refused() -> None:
+    """The goals of this problem were called load, balance and moves at first."""
+    import pyomo.environ as pyo
+
+    from placeopt.core.errors import UnsupportedError
+    from placeopt.exact.objectives import declare
+
+    with pytest.raises(UnsupportedError, match="load_cost"):
+        declare(pyo.ConcreteModel(), {"load": 1.0})
