@@ -70,7 +70,7 @@ def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:
     for name, expression in expressions.items():
         if hasattr(pyo.ConcreteModel, name):
             raise UnsupportedError(
-                f"a goal cannot be called {name!r}: all models of Pyomo have a member of this name; "
+                f"a goal cannot be called {name!r}: models of Pyomo have a member of this name; "
                 f"call it {name + '_cost'!r}, say"
             )
         setattr(model, name, pyo.Expression(expr=expression))
