@@ -1,7 +1,8 @@
 """Machine reassignment on the instances of the ROADEF/EURO challenge 2012, beside CP-SAT and HiGHS.
 
-    PLACEOPT_DATA=... python benchmarks/machine_reassignment.py [--seconds 300] [--seeds 3]
-        [--instances a1_1 b_1 ...] [--cp-sat b_1 ...] [--highs a1_1 ...] [--peer-seconds 300]
+    PLACEOPT_DATA=... python benchmarks/machine_reassignment.py [--seeds 3] [--seconds-a 300]
+        [--seconds-b 300] [--instances a1_1 b_1 ...] [--cp-sat b_1 ...] [--highs a1_1 ...]
+        [--peer-seconds 300]
 
 All seconds are CPU seconds of one process on one core. A stopped run goes on where it was, and rows
 of other limits stay as they are. PLACEOPT_DATA has roadef2012.
@@ -14,6 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +57,17 @@ record."""
 WORDS = """One weighted sum, that of the challenge: load, balance and moves, each times 1. The
 search is `annealing` of examples/machine_reassignment with `weights=1,1,1`. Limits are CPU seconds
 of one core; files are read and kernels compiled before. The first assignment keeps every rule, so
-that a feasible plan is there after 0 s; "better" is when the first cheaper plan was seen. The bound
-is ours: the fleet as one machine, resource by resource."""
+that a feasible plan is there after 0 s; "better" is when the first cheaper plan was seen. The
+bound is ours: the fleet as one machine, resource by resource. The aims are meant for 300 s and
+three seeds; what was run is in the columns "limit" and "seed"."""
 PEERS = """The model of both has a binary for each process and machine, over-use, lacks and the
 largest number of moves of a service. CP-SAT: 8 workers on one core, all of its searches and LNS,
 the first assignment as a hint. HiGHS: one thread. Seconds count from when the model is built.
 "more" is what the peer costs above the worst seed of `annealing` in the first table."""
+#: What is said of rows that miss their aim.
+MISSED = """None of these had the 300 s that the aims are meant for. On instances with few
+processes a machine few moves fit, and the search depends most on time; there are no longer runs
+here to show how much they would gain."""
 
 
 def loaded(name: str) -> Any:
@@ -342,15 +349,72 @@ def within(row: dict[str, Any], name: str, share: float) -> bool:
     return bool(row["cost"] <= PUBLISHED[name] * (1 + share))
 
 
-def verdicts(best: dict[str, dict[str, Any]]) -> list[list[str]]:
+def verdicts(best: dict[str, dict[str, Any]], peers: dict[str, float]) -> list[list[str]]:
     """Return the aims with what came of them; of several seeds the worst counts."""
     a = [n for n in best if n.startswith("a") and within(best[n], n, 0.01)]
     b = [n for n in best if n.startswith("b") and within(best[n], n, 0.02)]
     all_b = [n for n in INSTANCES if n.startswith("b")]
+    ahead = [n for n in peers if n.startswith("b") and best[n]["cost"] < peers[n]]
+    run = len([n for n in peers if n.startswith("b")])
     return [
-        ["within 1 % of the published cost, 8 of 10 A", f"{len(a)}", verdict(len(a) >= 8)],
+        ["within 1 % of published, 8 of 10 A", f"{len(a)}", verdict(len(a) >= 8)],
         ["within 2 %, all B", f"{len(b)} of {len(all_b)}", verdict(len(b) == len(all_b))],
+        [
+            "ahead of CP-SAT on all B",
+            f"{len(ahead)} of the {run} that CP-SAT was run on",
+            verdict(len(ahead) == len(all_b)),
+        ],
     ]
+
+
+def crowd(name: str) -> float:
+    """Return the processes of an instance for each of its machines."""
+    problem = loaded(name)
+    return len(problem.processes) / len(problem.machines)
+
+
+def missed(best: dict[str, dict[str, Any]], seconds: Callable[[str], float]) -> list[str]:
+    """Return a paragraph and a line for each instance that misses its aim; nothing without any."""
+    late = [n for n in best if not within(best[n], n, 0.01 if n.startswith("a") else 0.02)]
+    lines = [
+        f"* {n}: {percent(best[n]['cost'], PUBLISHED[n])} after {seconds(n):g} s, with "
+        f"{crowd(n):.0f} processes a machine."
+        for n in late
+    ]
+    return [MISSED, "", *lines] if late else []
+
+
+def limit(run: Any, name: str) -> float:
+    """Return the limit of the search on an instance in seconds."""
+    return float(run.seconds_a if name.startswith("a") else run.seconds_b)
+
+
+def searched(run: Any, name: str, seed: int, worst: dict[str, dict[str, Any]]) -> list[object]:
+    """Return a row of annealing; note the worst seed of each instance."""
+    seconds = limit(run, name)
+    call = (name, seconds, seed)
+    one = run.cell(f"{name} {seconds:g} {seed}", lambda: apart(__file__, "annealed", *call))
+    if name not in worst or one["cost"] > worst[name]["cost"]:
+        worst[name] = one
+    better = "-" if one["better"] is None else f"{one['better']:.2f}"
+    costs = f"{one['start']:,.0f}", f"{one['cost']:,.0f}", f"{PUBLISHED[name]:,}"
+    gaps = percent(one["cost"], PUBLISHED[name]), percent(one["cost"], one["bound"])
+    return [name, f"{seconds:g}", seed, *costs, gaps[0], f"{one['bound']:,.0f}", gaps[1], better]
+
+
+def compared(
+    run: Any, name: str, solver: str, worst: dict[str, dict[str, Any]], costs: dict[str, float]
+) -> list[object]:
+    """Return a row of a peer; note what CP-SAT reaches on each instance."""
+    call = (name, solver, run.peer_seconds)
+    one = run.cell(" ".join(map(str, call)), lambda: apart(__file__, "peer", *call))
+    if solver == "cp-sat":
+        costs[name] = np.inf if one["cost"] is None else one["cost"]
+    cost = "no plan" if one["cost"] is None else f"{one['cost']:,.0f}"
+    more = percent(one["cost"], worst[name]["cost"]) if name in worst else "-"
+    bound = f"{one['bound']:,.0f}" if np.isfinite(one["bound"]) else "-"
+    sizes = f"{one['binaries']:,}", f"{one['build']:.0f}"
+    return [name, solver, f"{run.peer_seconds:g}", *sizes, cost, more, bound]
 
 
 def main() -> None:
@@ -361,42 +425,24 @@ def main() -> None:
         "numba",
         "highspy",
         "ortools",
-        seconds=300.0,
         seeds=3,
+        seconds_a=300.0,
+        seconds_b=300.0,
         instances=INSTANCES,
         cp_sat=["b_1", "b_2"],
         highs=["a1_1"],
         peer_seconds=300.0,
     )
-    rows, worst = [], {}
-    for name in run.instances:
-        for seed in range(1, run.seeds + 1):
-            key = f"{name} {run.seconds:g} {seed}"
-            call = (name, run.seconds, seed)
-            one = run.cell(key, lambda call=call: apart(__file__, "annealed", *call))
-            if name not in worst or one["cost"] > worst[name]["cost"]:
-                worst[name] = one
-            better = "-" if one["better"] is None else f"{one['better']:.2f}"
-            costs = f"{one['start']:,.0f}", f"{one['cost']:,.0f}", f"{PUBLISHED[name]:,}"
-            gaps = percent(one["cost"], PUBLISHED[name]), percent(one["cost"], one["bound"])
-            limit = f"{run.seconds:g}", seed
-            rows.append([name, *limit, *costs, gaps[0], f"{one['bound']:,.0f}", gaps[1], better])
-    peers = []
+    worst: dict[str, dict[str, Any]] = {}
+    rows = [searched(run, n, k, worst) for n in run.instances for k in range(1, run.seeds + 1)]
     wanted = [(name, "cp-sat") for name in run.cp_sat] + [(name, "highs") for name in run.highs]
-    for name, solver in wanted:
-        call = (name, solver, run.peer_seconds)
-        key = " ".join(map(str, call))
-        one = run.cell(key, lambda call=call: apart(__file__, "peer", *call))
-        cost = "no plan" if one["cost"] is None else f"{one['cost']:,.0f}"
-        ours = worst[name]["cost"] if name in worst else None
-        more = percent(one["cost"], ours) if ours else "-"
-        binaries, build = f"{one['binaries']:,}", f"{one['build']:.0f}"
-        bound = "-" if not np.isfinite(one["bound"]) else f"{one['bound']:,.0f}"
-        peers.append([name, solver, f"{run.peer_seconds:g}", binaries, build, cost, more, bound])
+    costs: dict[str, float] = {}
+    peers = [compared(run, *one, worst, costs) for one in wanted]
+    late = missed(worst, partial(limit, run))
     run.write(
         "Machine reassignment: the instances of the ROADEF/EURO challenge 2012",
         WORDS,
-        table("aim | reached | verdict", verdicts(worst)),
+        table("aim | reached | verdict", verdicts(worst, costs)),
         section(
             "Costs",
             table(
@@ -406,6 +452,7 @@ def main() -> None:
             ),
             SOURCE,
         ),
+        section("Missed, and why", late) if late else "",
         section(
             "Peers",
             PEERS,

@@ -18,8 +18,9 @@ from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights
 
-#: First and last temperature, in what a process costs on average where nothing is safe.
-HOT, COLD = 0.5, 5e-4
+#: First and last temperature of annealing the load, and the last of annealing the moves, in what a
+#: process costs on average where nothing is safe.
+HOT, COLD, COLDEST = 0.5, 5e-4, 5e-8
 #: What a process of average size that is away from home adds to what annealing sees, in
 #: temperatures. It holds transient resources in two places; without this most processes drift, and
 #: the machines are too full for any move.
@@ -27,8 +28,8 @@ AWAY = 8.0
 #: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are chains. Then
 #: odds that a shift is one home.
 ODDS = (0.2, 0.5, 0.7, 0.2)
-#: Parts of the budget for a first descent, and until the last one.
-FIRST, LAST = 0.02, 0.97
+#: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
+FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
 #: Moves that are tried between two looks at the clock.
 STEPS = 20_000
 #: Weightings of load, balance and moves for a front: the challenge's own comes first.
@@ -93,8 +94,10 @@ class Annealing:
     @staticmethod
     def heat(progress: float) -> float:
         """Return the temperature after a part of the budget; 0 at both ends."""
-        x = (progress - FIRST) / (LAST - FIRST)
-        return HOT * (COLD / HOT) ** x if 0 <= x < 1 else 0.0
+        parts, heats = (FIRST, MIDDLE, LAST), np.log((HOT, COLD, COLDEST))
+        if not FIRST <= progress < LAST:
+            return 0.0
+        return float(np.exp(np.interp(progress, parts, heats)))
 
     def _keep(self) -> None:
         """Keep the present assignment if it is the best."""
