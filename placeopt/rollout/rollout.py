@@ -25,6 +25,7 @@ from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights, simplex
+from placeopt.rollout.agents import Apart, Rule
 
 #: Base policies by name.
 BASE_POLICIES: dict[str, BasePolicy] = {"greedy": greedy, "first": first}
@@ -150,11 +151,16 @@ def run(
         Field(description="One weight per objective, such as 1,2: one plan instead of a spread."),
     ] = None,
     parts: Annotated[int, Field(ge=1, le=200, description="Fineness of the spread.")] = 16,
+    agents: Annotated[
+        int, Field(ge=0, le=256, description="Processes that share the actions of a decision.")
+    ] = 0,
 ) -> Front:
     """Return the front of rollout plans, and of the base policy's own, over a spread of weights.
 
     Nothing is random. A plan counts as one evaluation, however many were simulated on the way.
-    Compiled sequences may take the share `beta` of more than the legal actions.
+    With `agents` the actions of each decision are simulated apart, by processes or on the workers
+    of a Dask cluster; the plans stay the same. Compiled sequences may take the share `beta` of more
+    than the legal actions.
     """
     policy = BASE_POLICIES[base]
     options = {} if order is None else {"order": order}
@@ -177,18 +183,24 @@ def run(
             "policy": policy,
             "finish_seconds": finish_seconds,
         }
-        made = _plans(sequence, rows, task, arguments)
+        apart = Apart(task, agents, Rule(beta, gamma, horizon, policy), options)
+        made = _plans(sequence, rows, task, arguments, apart if agents else None)
     parameters = {
         "beta": beta,
         "gamma": gamma,
         "horizon": horizon if math.isfinite(horizon) else "all",
         "base": base,
+        **({"agents": agents} if agents else {}),
     }
     return task.front(map(Candidate, made), method="rollout", parameters=parameters)
 
 
 def _plans(
-    sequence: DecisionSequence, rows: np.ndarray, task: Task[Problem], arguments: dict[str, Any]
+    sequence: DecisionSequence,
+    rows: np.ndarray,
+    task: Task[Problem],
+    arguments: dict[str, Any],
+    apart: Apart | None,
 ) -> list[Plan]:
     """Return two plans for each row of weights that the budget reaches: rollout's and the base's.
 
@@ -199,7 +211,7 @@ def _plans(
     for row in rows:
         if made and budget.exhausted:
             break
-        plans = _of_row(sequence, row, budget, arguments)
+        plans = _of_row(sequence, row, budget, arguments, apart)
         made += plans
         budget.spend(len(plans))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
@@ -208,14 +220,22 @@ def _plans(
 
 
 def _of_row(
-    sequence: DecisionSequence, row: np.ndarray, budget: Budget, arguments: dict[str, Any]
+    sequence: DecisionSequence,
+    row: np.ndarray,
+    budget: Budget,
+    arguments: dict[str, Any],
+    apart: Apart | None,
 ) -> list[Plan]:
     """Return the plan of rollout and, unless the time is over, that of the base policy."""
-    states = [play(sequence, row, budget, **arguments)]
+    if apart is None:
+        plans = [sequence.plan(play(sequence, row, budget, **arguments))]
+    else:
+        plans = [apart.play(row).plan]
     if budget.seconds_left > arguments["finish_seconds"]:
-        states.append(sequence.reset())
-        follow(sequence, states[1], row, arguments["policy"])
-    return [sequence.plan(state) for state in states]
+        state = sequence.reset()
+        follow(sequence, state, row, arguments["policy"])
+        plans.append(sequence.plan(state))
+    return plans
 
 
 def _spread(objectives: int, parts: int) -> np.ndarray:
