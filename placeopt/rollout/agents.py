@@ -8,6 +8,7 @@ one process: of equal values, the action that one process would have tried first
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Told:
+class SharedEpisode:
     """What agents took.
 
     Attributes
@@ -44,11 +45,14 @@ class Told:
     decisions : int
     messages : int
         To agents and back; an action that was taken, or a value and where it stands.
+    seconds : float
+        From the first answers to the last decision: the start of agents is not among them.
     """
 
     plan: Plan
     decisions: int
     messages: int
+    seconds: float
 
 
 def ranked(
@@ -121,7 +125,7 @@ class Agent:
 
 def play_apart(
     task: Task[Problem], weights: np.ndarray, agents: int, rule: Rule, **options: Any
-) -> Told:
+) -> SharedEpisode:
     """Return the plan of one episode, whose decisions agents share.
 
     Parameters
@@ -141,19 +145,21 @@ def play_apart(
     """
     problem, objectives = task.problem, task.objectives
     sequence = build_sequence(problem, objectives, **options)
-    state, decisions, last = sequence.reset(), 0, -1
+    state, decisions, last, began = sequence.reset(), 0, -1, 0.0
     whole = type(problem), problem.to_document(), objectives, weights, rule, options
     with _agents(task, [(k, agents, *whole) for k in range(agents)]) as ask:
         while sequence.remaining(state) and sequence.mask(state).any():
             if task.budget.out_of_time:
                 break
             value, place = min(ask(last))
+            began = began or time.perf_counter()  # agents have started
             actions, _ = ranked(sequence, state, weights, rule)
             last = actions[place if value < math.inf else 0]
             sequence.step(state, last)
             decisions += 1
+        seconds = time.perf_counter() - began if decisions else 0.0
     follow(sequence, state, weights, rule.policy)
-    return Told(sequence.plan(state), decisions, 2 * agents * decisions)
+    return SharedEpisode(sequence.plan(state), decisions, 2 * agents * decisions, seconds)
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,7 @@ class Apart:
     rule: Rule
     options: dict[str, Any]
 
-    def play(self, weights: np.ndarray) -> Told:
+    def play(self, weights: np.ndarray) -> SharedEpisode:
         """Return the plan for one row of weights."""
         return play_apart(self.task, weights, self.agents, self.rule, **self.options)
 
