@@ -38,7 +38,7 @@ from papers.entry import Paper  # noqa: E402
 #: One file each in ``entries/``, in the order of the page.
 PAPERS = ("hephaestusforge", "cnsm", "edge_cloud", "reach", "rolling_update")
 #: Measures that train, for which PyTorch is needed: `make rl`. Without it committed results stay.
-TRAINING = ("hephaestus_training", "reach_training")
+TRAINING = ("hephaestus_training", "hephaestus_masks", "reach_training")
 
 
 def papers() -> list[Paper]:

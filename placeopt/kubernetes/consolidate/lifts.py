@@ -105,10 +105,13 @@ def lifts_of(base: Situation) -> list[Lift]:
 def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lifted]:
     """Return what each lift saves; those whose nodes cost most come first.
 
-    As many are computed as the size of the cluster allows. The order, and so the answer, does not
+    As many are computed as the cluster's size and the kinds of nodes to buy allow. The order, and so the answer, does not
     depend on the speed of the machine.
     """
-    count = max(_LEAST, _WORK // len(base.problem.arrays.home))
+    a = base.problem.arrays
+    bought = np.column_stack((a.price, a.capacity, a.cluster))[a.candidate]
+    kinds = max(1, len(np.unique(bought, axis=0)))  # a search tries each kind that can be bought
+    count = max(_LEAST, _WORK // (len(a.home) * kinds))
     promise = _promises(base, lifts)
     order = sorted(range(len(lifts)), key=lambda k: -promise[k])
     return [
