@@ -105,8 +105,8 @@ def lifts_of(base: Situation) -> list[Lift]:
 def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lifted]:
     """Return what each lift saves; those whose nodes cost most come first.
 
-    As many are computed as the cluster's size and the kinds of nodes to buy allow. The order, and so the answer, does not
-    depend on the speed of the machine.
+    As many are computed as the cluster's size and the kinds of nodes to buy allow. The order, and
+    so the answer, does not depend on the speed of the machine.
     """
     a = base.problem.arrays
     bought = np.column_stack((a.price, a.capacity, a.cluster))[a.candidate]
