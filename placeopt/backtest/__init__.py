@@ -1,0 +1,27 @@
+"""Backtest: what would this policy have cost on a cluster's last month?
+
+==============  ====================================================================
+``trace``       the document: machines, nodes, pods, prices and losses over time
+``readers``     traces from openb, CSV, Prometheus exports, a generator
+``arrays``      a trace as arrays
+``state``       room of nodes, in arrays
+``scheduler``   filters and scores of schedulers, one kernel
+``engine``      the clock, events, the heap
+``execution``   plans carried out step by step
+``ledger``      money, waits, disruptions
+``policies``    one file each: `decide(view, now)` returns actions
+``bound``       the oracle's bound
+``study``       policies and seeds in parallel, resumable
+``fill``        how full a cluster gets
+``page``        the page
+``command``     ``placeopt backtest``
+==============  ====================================================================
+"""
+
+from placeopt.core.door import Door
+
+DOOR = Door(
+    name="backtest",
+    commands="placeopt.backtest.command:register",
+    schemas={"trace": "placeopt.backtest.trace:ClusterTrace"},
+)

@@ -1,0 +1,130 @@
+"""A trace as arrays, which the twin runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.backtest.state import Need, Room, empty_room
+from placeopt.backtest.trace import ClusterTrace, TracePod
+
+
+@dataclass(frozen=True)
+class TraceArrays:
+    """Nodes are slots: those of the trace, then further ones of machines that allow more.
+
+    Attributes
+    ----------
+    machine : ndarray
+        (nodes,) Type of a slot.
+    price : ndarray
+        (machines,) USD an hour at the beginning.
+    begins, ends : ndarray
+        (nodes,) When a node of the trace came and went, s; inf: never.
+    need : Need
+        (pods,)
+    of_class : ndarray
+        (pods,) Pods of a class ask for the same.
+    created, deleted, work : ndarray
+        (pods,) s; inf: never; work is nan where a pod is no job.
+    workload : ndarray
+        (pods,) Number of the workload.
+    workloads : list of str
+    fixed : ndarray
+        (pods,) Whether nobody may move it.
+    budget : ndarray
+        (workloads,) Pods that may be down at a time.
+    allowed : ndarray
+        (sets, nodes)
+    """
+
+    trace: ClusterTrace
+    names: list[str]
+    machine: np.ndarray
+    price: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    need: Need
+    of_class: np.ndarray
+    created: np.ndarray
+    deleted: np.ndarray
+    work: np.ndarray
+    workload: np.ndarray
+    workloads: list[str]
+    fixed: np.ndarray
+    budget: np.ndarray
+    allowed: np.ndarray
+    groups: int
+
+    def room(self) -> Room:
+        """Return all nodes, off and empty."""
+        machines = self.trace.machines
+        sizes = np.array([(m.cpu_millicores, m.memory_mib, m.gpus) for m in machines])
+        cpu, memory, gpus = sizes[self.machine].T
+        return empty_room(cpu, memory, gpus, self.allowed, self.groups)
+
+
+def arrays_of(trace: ClusterTrace) -> TraceArrays:
+    """Return the arrays of a trace."""
+    numbers = {m.name: k for k, m in enumerate(trace.machines)}
+    machine = [numbers[n.machine] for n in trace.nodes]
+    names = [n.name for n in trace.nodes]
+    for k, kind in enumerate(trace.machines):
+        for extra in range((kind.most or 0) - machine.count(k)):
+            names.append(f"{kind.name}-{extra + 1}")
+            machine.append(k)
+    more = len(machine) - len(trace.nodes)
+    inf = float("inf")
+    sets: dict[tuple[tuple[str, ...], ...], int] = {}
+    node_set = [sets.setdefault((p.machines, p.gpu_models, p.zones), len(sets)) for p in trace.pods]
+    per_machine = np.array([[_may(m, one) for m in trace.machines] for one in sets], dtype=np.int64)
+    workloads: dict[str, int] = {}
+    workload = [workloads.setdefault(p.workload or p.name, len(workloads)) for p in trace.pods]
+    groups: dict[int, int] = {}
+    apart = [
+        groups.setdefault(w, len(groups)) if p.apart else -1
+        for p, w in zip(trace.pods, workload, strict=True)
+    ]
+    need = _need(trace.pods, node_set, apart)
+    rows = np.column_stack(need)
+    budget = np.full(len(workloads), np.iinfo(np.int64).max)
+    for name, number in trace.budgets.items():
+        if name in workloads:
+            budget[workloads[name]] = number
+    return TraceArrays(
+        trace=trace,
+        names=names,
+        machine=np.array(machine, dtype=np.int64),
+        price=np.array([m.usd_per_hour for m in trace.machines]),
+        begins=np.array([n.from_s for n in trace.nodes] + [inf] * more),
+        ends=np.array([inf if n.to_s is None else n.to_s for n in trace.nodes] + [inf] * more),
+        need=need,
+        of_class=np.unique(rows, axis=0, return_inverse=True)[1].ravel().astype(np.int64),
+        created=np.array([p.from_s for p in trace.pods]),
+        deleted=np.array([inf if p.to_s is None else p.to_s for p in trace.pods]),
+        work=np.array([np.nan if p.work_s is None else p.work_s for p in trace.pods]),
+        workload=np.array(workload, dtype=np.int64),
+        workloads=list(workloads),
+        fixed=np.array([p.fixed for p in trace.pods]),
+        budget=budget,
+        allowed=per_machine[:, machine],
+        groups=len(groups),
+    )
+
+
+def _may(machine, wanted: tuple[tuple[str, ...], ...]) -> bool:
+    machines, models, zones = wanted
+    return (
+        (not machines or machine.name in machines)
+        and (not models or machine.gpu_model in models)
+        and (not zones or machine.zone in zones)
+    )
+
+
+def _need(pods: tuple[TracePod, ...], node_set: list[int], apart: list[int]) -> Need:
+    rows = [
+        (p.cpu_millicores, p.memory_mib, p.gpus, p.gpu_share if p.gpus else 0, s, a)
+        for p, s, a in zip(pods, node_set, apart, strict=True)
+    ]
+    return Need(*(np.ascontiguousarray(column) for column in np.array(rows, dtype=np.int64).T))

@@ -1,0 +1,121 @@
+"""The page of a backtest: the table, the front, money and nodes over time, who was disturbed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from placeopt.backtest.study import front_of
+from placeopt.plot.markup import section, table
+from placeopt.plot.plan_page import figure_html
+from placeopt.plot.scene import Panel, Scene
+from placeopt.plot.shell import shell
+from placeopt.plot.style import PALETTE
+
+#: Columns of the table: head, figure, digits.
+COLUMNS = (
+    ("USD", "usd", 2),
+    ("node hours", "node_hours", 1),
+    ("moved pods", "moved", 1),
+    ("of them stopped", "stopped", 1),
+    ("lost pods", "lost", 1),
+    ("pod hours down", "down_pod_hours", 2),
+    ("wait, mean, s", "wait_mean_s", 2),
+    ("median", "wait_median_s", 2),
+    ("99 %", "wait_99_s", 1),
+)
+_SERIES = (
+    ("usd", "USD an hour"),
+    ("nodes", "nodes"),
+    ("cores", "cores requested on nodes"),
+    ("waiting", "pods that wait"),
+)
+#: Points of a line over time, at most.
+_POINTS = 400
+
+
+def rows(results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table: a row a policy, cheapest first, then the bound."""
+    head = ["policy", *(name for name, _, _ in COLUMNS), "over the bound"]
+    cells = []
+    for one in sorted(results["policies"], key=lambda one: one["figures"]["usd"]):
+        over = "-" if one["over_bound"] is None else f"{one['over_bound']:.1%}"
+        numbers = [f"{one['figures'][key]:,.{digits}f}" for _, key, digits in COLUMNS]
+        cells.append([one["policy"], *numbers, over])
+    cells.append(["bound", f"{results['bound_usd']:,.2f}", *["-"] * (len(COLUMNS) - 1), "-"])
+    return head, cells
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page as HTML text; one file, no network."""
+    head, cells = rows(results)
+    front = front_of(results)
+    knee = front.pick().plan["policy"]
+    best = [[p.plan["policy"], *(f"{v:,.6g}" for v in p.values)] for p in front.points]
+    sections = [
+        (
+            "table",
+            "What each policy costs, and whom it disturbs",
+            table("Policies, cheapest first", head, cells),
+        ),
+        (
+            "front",
+            "Policies that no other policy beats",
+            table("Policies", ["policy", *(f"{o.name}" for o in front.objectives)], best)
+            + f"<p>The knee of these is <code>{knee}</code>.</p>",
+        ),
+        ("time", "Over time", figure_html(_lines(results), "Hourly; seed " + _seed(results))),
+        ("disturbed", "Workloads whose pods were moved most", _disturbed(results)),
+    ]
+    days = results["seconds"] / 86400
+    return shell(
+        title=f"Backtest: {results['backtest']}",
+        heading=f"Backtest: {results['backtest']}",
+        eyebrow="placeopt backtest",
+        lead=f"{results['pods']:,} pods, {days:,.1f} days, {len(results['policies'])} policies, "
+        f"means of {len(results['seeds'])} seeds. The bound is what no policy undercuts that "
+        "places every pod when it comes.",
+        links=[(part, name) for part, name, _ in sections],
+        body="\n".join(section(*part) for part in sections),
+    )
+
+
+def _seed(results: dict[str, Any]) -> str:
+    return str(results["seeds"][0])
+
+
+def _lines(results: dict[str, Any]) -> Scene:
+    """Return four panels over hours, a line a policy."""
+    sheet = Scene(1000, 0)
+    policies = results["policies"]
+    top = sheet.legend(
+        60, 16, [("line", PALETTE[k % 8], one["policy"]) for k, one in enumerate(policies)]
+    )
+    for name, label in _SERIES:
+        curves = [_thin(one["series"][name]) for one in policies]
+        high = max((max(y, default=0.0) for _, y in curves), default=0.0) or 1.0
+        across = max((x[-1] for x, _ in curves if x), default=0.0) or 1.0
+        panel = Panel(sheet, 70, top + 20, 910, 150, (0.0, across), (0.0, 1.05 * high))
+        panel.grid("hours", label)
+        for k, (x, y) in enumerate(curves):
+            panel.steps(x, y, stroke=PALETTE[k % 8], line_width=1.4)
+        top += 240
+    sheet.height = top
+    return sheet
+
+
+def _thin(values: list[float]) -> tuple[list[float], list[float]]:
+    """Return hours and means of equal spans of a series, at most so many."""
+    span = max(1, -(-len(values) // _POINTS))
+    parts = [values[k : k + span] for k in range(0, len(values), span)]
+    return [float(k * span) for k in range(len(parts))], [sum(p) / len(p) for p in parts]
+
+
+def _disturbed(results: dict[str, Any]) -> str:
+    cells = [
+        [one["policy"], name, str(count)]
+        for one in results["policies"]
+        for name, count in list(one["disturbed"].items())[:5]
+    ]
+    return (
+        table("Workloads", ["policy", "workload", "pods moved"], cells) if cells else "<p>None.</p>"
+    )

@@ -1,0 +1,84 @@
+"""Policies by name: ours, and those of other distributions (entry points ``placeopt.policies``)."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import Any
+
+from placeopt.backtest.policies.base import Policy
+from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.spec import load
+
+#: Our policies.
+OWN = {
+    "none": "placeopt.backtest.policies.none:Nothing",
+    "cluster-autoscaler": "placeopt.backtest.policies.autoscaler:ClusterAutoscaler",
+    "karpenter": "placeopt.backtest.policies.karpenter:Karpenter",
+    "high-node-utilization": "placeopt.backtest.policies.descheduler:HighNodeUtilization",
+    "low-node-utilization": "placeopt.backtest.policies.descheduler:LowNodeUtilization",
+    "placeopt": "placeopt.backtest.policies.own:Consolidating",
+}
+_UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def names() -> list[str]:
+    """Return the names of all policies."""
+    return [*OWN, *(p.name for p in entry_points(group="placeopt.policies") if p.name not in OWN)]
+
+
+def policy_of(text: str) -> Policy:
+    """Return a policy from its text, such as ``placeopt:interval=24h,moves=10``.
+
+    Raises
+    ------
+    UsageError
+        There is no such policy or setting, or a value is not legal.
+    """
+    name, _, settings = text.partition(":")
+    build = _class(name)
+    known = {
+        k: p for k, p in inspect.signature(build).parameters.items() if p.kind is p.KEYWORD_ONLY
+    }
+    values = {}
+    for part in filter(None, settings.split(",")):
+        key, equals, value = part.partition("=")
+        if not equals or key not in known:
+            legal = ", ".join(known) or "it has none"
+            raise UsageError(
+                f"policy {name} has no setting {key!r}; {did_you_mean(key, known)}; legal: {legal}"
+            )
+        values[key] = _value(key, value, known[key].default)
+    return build(**values)
+
+
+def _class(name: str) -> Callable[..., Policy]:
+    if name in OWN:
+        result: Callable[..., Policy] = load(OWN[name])
+        return result
+    for point in entry_points(group="placeopt.policies"):
+        if point.name == name:
+            own: Callable[..., Policy] = point.load()
+            return own
+    raise UsageError(f"there is no policy {name!r}; {did_you_mean(name, names())}")
+
+
+def _value(key: str, text: str, default: Any) -> Any:
+    """Return a value of the type of a default: a number, a time such as 24h, ``all``, a word."""
+    if isinstance(default, str):
+        return text
+    if text == "all":
+        return float("inf")
+    number = text.rstrip("abcdefghijklmnopqrstuvwxyz%")
+    unit = text[len(number) :]
+    try:
+        value = float(number) * (0.01 if unit == "%" else _UNITS[unit] if unit else 1.0)
+    except (ValueError, KeyError):
+        raise UsageError(
+            f"{key} is {text!r}; legal: a number, a share such as 10%, a time such as 90s, 10min, "
+            "24h, 7d, or all"
+        ) from None
+    if not value >= 0:
+        raise UsageError(f"{key} is {text!r}; legal: 0 or more")
+    return value

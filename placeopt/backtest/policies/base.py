@@ -1,0 +1,221 @@
+"""What a policy is: it looks at a cluster from time to time, and says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from placeopt.backtest.execution import Action
+from placeopt.backtest.scheduler import MOST, Typical, fits, place
+from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, WHOLE, Room, give, take
+
+_NONE = np.zeros(0, np.int64)
+_TABLE = np.zeros((0, 0), np.int64)
+_NO_KINDS = Typical(
+    _NONE, _NONE, _NONE, _NONE, _NONE.astype(float), _TABLE.astype(float), _TABLE, _TABLE
+)
+
+
+@dataclass
+class ClusterView:
+    """A cluster as a policy sees it: a copy to try things on, and nothing of what is to come.
+
+    Attributes
+    ----------
+    now : float
+        s
+    room : Room
+        Nodes: `room.state` is OFF, STARTING, READY or CLOSED.
+    machine : ndarray
+        (nodes,) Type of each node; a node that is off may be bought.
+    price : ndarray
+        (machines,) USD an hour, now.
+    on_node : list of list of int
+        Pods of each node.
+    waiting, down : list of int
+        Pods without a place; pods that are down because they were evicted or lost.
+    needs : list of tuple
+        Of a pod: CPU, memory, GPUs, share of each, node set, group that keeps apart.
+    fixed, workload, gpu_set : ndarray
+        (pods,) Whether nobody may move it; what it is a replica of; a bit for each GPU it has.
+    busy : bool
+        Whether the last plan goes on.
+    """
+
+    now: float
+    room: Room
+    machine: np.ndarray
+    price: np.ndarray
+    on_node: list[list[int]]
+    waiting: list[int]
+    down: list[int]
+    needs: list[tuple[int, ...]]
+    of_class: list[int]
+    fixed: np.ndarray
+    gpu_set: np.ndarray
+    workload: np.ndarray
+    busy: bool
+    machines: Sequence[Any]
+
+    def __post_init__(self) -> None:
+        self._state = np.array([1], np.uint64)
+        self._out = np.zeros(1, np.int64)
+        self._rank = np.arange(len(self.machine))
+
+    def nodes(self, state: int = READY) -> np.ndarray:
+        """Return the nodes in a state."""
+        return np.flatnonzero(self.room.state == state)
+
+    def price_of(self, n: int) -> float:
+        """Return what a node costs, USD an hour."""
+        return float(self.price[self.machine[n]])
+
+    def used(self, n: int) -> float:
+        """Return the largest share of a resource of a node that is requested; of GPU nodes:
+        GPUs."""
+        room = self.room
+        if room.gpus[n]:
+            free = room.gpu[n, : room.gpus[n]].sum()
+            return float(1 - free / (room.gpus[n] * WHOLE))
+        memory = room.memory[n] / room.memory_size[n] if room.memory_size[n] else 1.0
+        return float(1 - min(room.cpu[n] / room.cpu_size[n], memory))
+
+    def movable(self, n: int) -> bool:
+        """Whether all pods of a node may be moved."""
+        return not any(self.fixed[p] for p in self.on_node[n])
+
+    def settle(self, pods: Iterable[int], rule: int = MOST) -> list[tuple[int, int]] | None:
+        """Put pods on nodes that take pods, the largest first; None and no change if one does not.
+
+        Returns
+        -------
+        list of (pod, node)
+        """
+        placed: list[tuple[int, int]] = []
+        for p in sorted(
+            pods, key=lambda p: (-self.needs[p][2] * self.needs[p][3], -self.needs[p][0])
+        ):
+            n = int(
+                place(
+                    rule,
+                    self.room,
+                    *self.needs[p],
+                    0,
+                    _NO_KINDS,
+                    self._rank,
+                    self._state,
+                    self._out,
+                )
+            )
+            if n < 0:
+                for q, m in placed:
+                    self._change(q, m, give)
+                return None
+            self.gpu_set[p] = self._out[0]
+            self._change(p, n, take)
+            placed.append((p, n))
+        return placed
+
+    def empty(self, n: int) -> list[tuple[int, int]] | None:
+        """Close a node and settle its pods elsewhere; None and no change where they do not fit."""
+        before = {p: int(self.gpu_set[p]) for p in self.on_node[n]}
+        state = int(self.room.state[n])
+        self.room.state[n] = CLOSED
+        for p in before:
+            self._change(p, n, give)
+        placed = self.settle(before)
+        if placed is None:
+            self.room.state[n] = state
+            for p, gpu_set in before.items():
+                self.gpu_set[p] = gpu_set
+                self._change(p, n, take)
+            return None
+        self.on_node[n] = []
+        for p, m in placed:
+            self.on_node[m].append(p)
+        return placed
+
+    def _change(self, p: int, n: int, how: Any) -> None:
+        cpu, memory, _, share, _, apart = self.needs[p]
+        how(self.room, n, cpu, memory, share, int(self.gpu_set[p]), apart)
+
+    def open_slot(self, machine: int) -> int:
+        """Try a node of a machine that is not there yet: it takes pods at once; -1: none is
+        left."""
+        off = np.flatnonzero((self.room.state == OFF) & (self.machine == machine))
+        if not len(off):
+            return -1
+        self.room.state[off[0]] = READY
+        return int(off[0])
+
+
+class Policy:
+    """Looks at the cluster every `interval` seconds.
+
+    Attributes
+    ----------
+    interval : float
+        s; 0: never.
+    rule : str
+        How the scheduler scores nodes: one of `placeopt.backtest.scheduler.RULES`.
+    recorded : bool
+        Whether nodes come and go as in the trace; otherwise they are bought for pods that wait.
+    """
+
+    interval = 0.0
+    rule = "least"
+    recorded = False
+
+    def decide(self, view: ClusterView, now: float) -> list[Action]:
+        """Return what to do, in order; nothing: a plan that goes on goes on."""
+        return []
+
+    def provision(self, view: ClusterView) -> list[Action]:
+        """Return nodes to buy for pods that wait.
+
+        Pods that fit on ordered nodes need none. For the others, first come first, the machine is
+        bought that is cheapest per pod of those that wait.
+        """
+        view.room.state[view.room.state == STARTING] = READY
+        rest = [p for p in view.waiting if view.settle([p]) is None]
+        bought = []
+        while rest:
+            machine = _cheapest(view, rest)
+            if machine < 0:
+                rest.pop(0)
+                continue
+            bought.append(Action("buy", machine))
+            view.open_slot(machine)
+            rest = [p for p in rest if view.settle([p]) is None]
+        return bought
+
+
+def _cheapest(view: ClusterView, pods: list[int]) -> int:
+    """Return the machine of least price per pod that it holds, the first pod among them; or -1."""
+    best, chosen = float("inf"), -1
+    for machine in range(len(view.price)):
+        n = view.open_slot(machine)
+        if n < 0:
+            continue
+        if fits(view.room, n, *view.needs[pods[0]]):
+            count = _held(view, n, pods[:50])
+            if view.price[machine] / count < best:
+                best, chosen = float(view.price[machine]) / count, machine
+        view.room.state[n] = OFF
+    return chosen
+
+
+def _held(view: ClusterView, n: int, pods: list[int]) -> int:
+    """Return how many of the pods an empty node would hold, as they come."""
+    cpu, memory, gpu = view.room.cpu[n], view.room.memory[n], view.room.gpus[n] * WHOLE
+    count = 0
+    for p in pods:
+        need = view.needs[p]
+        room = need[0] <= cpu and need[1] <= memory and need[2] * need[3] <= gpu
+        if room and view.room.allowed[need[4], n]:
+            cpu, memory, gpu = cpu - need[0], memory - need[1], gpu - need[2] * need[3]
+            count += 1
+    return max(count, 1)

@@ -1,0 +1,166 @@
+"""Several policies and seeds on one trace: runs in parallel, kept on disk, taken up again."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from placeopt.backtest.arrays import TraceArrays, arrays_of
+from placeopt.backtest.bound import bound_usd
+from placeopt.backtest.engine import run
+from placeopt.backtest.policies import policy_of
+from placeopt.backtest.trace import ClusterTrace
+from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files.documents import read_json, sha256, write_json
+from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.core.runs.versions import versions
+
+GOALS = (
+    Objective("cost_usd", "USD"),
+    Objective("moved_pods", "pods"),
+    Objective("wait_99_s", "s"),
+)
+
+
+def settings_of(texts: Sequence[str], sweep: Iterable[str]) -> list[str]:
+    """Return policies as texts; a sweep gives each policy every combination of its values.
+
+    Examples
+    --------
+    >>> settings_of(["placeopt:keep=1"], ["interval=1h,24h", "moves=0,all"])[1]
+    'placeopt:keep=1,interval=1h,moves=all'
+
+    Raises
+    ------
+    UsageError
+        A part of the sweep is not ``setting=value,value``.
+    """
+    axes = []
+    for part in sweep:
+        key, equals, values = part.partition("=")
+        if not (key and equals and values):
+            raise UsageError(f"--sweep {part!r}; legal: setting=value,value, as interval=1h,24h")
+        axes.append([f"{key}={value}" for value in values.split(",")])
+    results = []
+    for text in texts:
+        for combination in itertools.product(*axes):
+            joint = "," if ":" in text else ":"
+            results.append(text + (joint + ",".join(combination) if combination else ""))
+    for text in results:
+        policy_of(text)
+    return results
+
+
+def study(
+    trace: ClusterTrace,
+    policies: Sequence[str],
+    seeds: Sequence[int],
+    folder: Path,
+    jobs: int = 1,
+    on_result: Callable[[int, int, dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Run every policy with every seed, and return the table.
+
+    Each run is a file in `folder`; those that are there are not run again.
+
+    Parameters
+    ----------
+    trace : ClusterTrace
+    policies : sequence of str
+        As `policy_of` reads them.
+    seeds : sequence of int
+    folder : Path
+        Is made.
+    jobs : int
+        Processes.
+    on_result : callable, optional
+        ``(ended, of, result)``, for each run as it ends.
+    """
+    from joblib import Parallel, delayed
+
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays, key = arrays_of(trace), trace.sha256
+    tasks = [(text, seed) for text in policies for seed in seeds]
+    files = [_file(folder, key, *task) for task in tasks]
+    ahead = [k for k, file in enumerate(files) if not file.exists()]
+    ended = len(tasks) - len(ahead)
+    calls = (delayed(_one)(arrays, *tasks[k], files[k]) for k in ahead)
+    for result in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+        ended += 1
+        if on_result is not None:
+            on_result(ended, len(tasks), result)
+    results = [_read(file) for file in files]
+    bound = bound_usd(arrays)
+    return {
+        "backtest": trace.name,
+        "trace_sha256": key,
+        "seconds": trace.seconds,
+        "pods": len(trace.pods),
+        "bound_usd": bound,
+        "seeds": list(seeds),
+        "policies": [
+            _summary(
+                text, [r for r, task in zip(results, tasks, strict=True) if task[0] == text], bound
+            )
+            for text in policies
+        ],
+    }
+
+
+def _file(folder: Path, key: str, text: str, seed: int) -> Path:
+    name = sha256({"trace": key, "policy": text, "seed": seed, "version": versions()["placeopt"]})
+    return folder / f"run-{name[:16]}.json"
+
+
+def _one(arrays: TraceArrays, text: str, seed: int, file: Path) -> dict[str, Any]:
+    ledger, figures = run(arrays, policy_of(text), seed)
+    most = ledger.of_workload.most_common(50)
+    result = {
+        "policy": text,
+        "seed": seed,
+        "figures": figures,
+        "series": {name: [round(v, 6) for v in values] for name, values in ledger.series.items()},
+        "disturbed": {arrays.workloads[w]: count for w, count in most},
+    }
+    write_json(file, result)
+    return result
+
+
+def _read(file: Path) -> dict[str, Any]:
+    result = read_json(file)
+    if not isinstance(result, dict) or "figures" not in result:
+        raise DocumentError("is no run", file=os.fspath(file), remedy="delete it and run again")
+    return result
+
+
+def _summary(text: str, results: list[dict[str, Any]], bound: float) -> dict[str, Any]:
+    """Return means over seeds; series and disturbed workloads are those of the first seed."""
+    figures = {
+        name: sum(one["figures"][name] for one in results) / len(results)
+        for name in results[0]["figures"]
+    }
+    return {
+        "policy": text,
+        "figures": figures,
+        "over_bound": figures["usd"] / bound - 1 if bound > 0 else None,
+        "usd_of_seeds": [one["figures"]["usd"] for one in results],
+        "series": results[0]["series"],
+        "disturbed": results[0]["disturbed"],
+    }
+
+
+def front_of(table: dict[str, Any]) -> Front:
+    """Return the front over policies: dollars, pods disturbed, the 99th of waits."""
+    points = tuple(
+        Point(
+            tuple(float(one["figures"][name]) for name in ("usd", "moved", "wait_99_s")),
+            {"policy": one["policy"]},
+        )
+        for one in table["policies"]
+    )
+    name = InstanceName("backtest", table["backtest"], table["trace_sha256"])
+    return Front(name, GOALS, points)

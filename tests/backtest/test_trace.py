@@ -1,0 +1,180 @@
+"""Traces that cannot have happened, readers, and the command: resumable, the same for any jobs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from placeopt.backtest.readers import read as read_folder
+from placeopt.backtest.trace import read
+from placeopt.cli import app
+from placeopt.core.errors import DocumentError, UsageError
+
+GOOD: dict[str, Any] = {
+    "trace": "cluster",
+    "name": "t",
+    "seconds": 7200,
+    "machines": [
+        {"name": "m", "cpu_millicores": 4000, "memory_mib": 8192, "usd_per_hour": 1, "most": 5}
+    ],
+    "nodes": [{"name": "a", "machine": "m"}, {"name": "b", "machine": "m"}],
+    "pods": [
+        {"name": "p", "cpu_millicores": 100, "from_s": 0, "to_s": 50},
+        {"name": "q", "cpu_millicores": 3000, "from_s": 60, "to_s": 5000},
+    ],
+}
+
+
+def written(folder: Path, document: Any) -> Path:
+    path = folder / "trace.json"
+    path.write_text(json.dumps(document, indent=1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("part", "k", "change", "words"),
+    [
+        ("nodes", 1, {"name": "a"}, ("node 'a' comes twice", "another name")),
+        ("nodes", 0, {"from_s": 9, "to_s": 3}, ("before it begins at 9 s", "check the clock")),
+        ("pods", 0, {"cpu_millicores": 0}, ("pod 'p' has no requests", "give cpu_millicores")),
+        ("pods", 1, {"name": "p", "from_s": 10}, ("while one of its name lives", "end the first")),
+        ("pods", 0, {"from_s": 70, "to_s": 90}, ("the clock goes back", "sort pods by from_s")),
+        ("pods", 0, {"gpus": 2, "gpu_share": 500}, ("500 thousandths of 2 GPUs", "single GPU")),
+        ("pods", 0, {"machines": ["x"]}, ("'x' is not in the trace", "legal: m")),
+        ("nodes", 0, {"machine": "x"}, ("'x' is not in the trace", "legal: m")),
+    ],
+)
+def test_a_malformed_trace_gets_one_message(tmp_path, part, k, change, words) -> None:
+    document = json.loads(json.dumps(GOOD))
+    document[part][k] |= change
+    path = written(tmp_path, document)
+    result = CliRunner().invoke(app, ["backtest", str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code in (1, 2)
+    with pytest.raises(DocumentError) as error:
+        read(path)
+    message = str(error.value)
+    assert all(word in message for word in words), message
+    assert "trace.json" in message and "line " in message and "\n" not in message
+
+
+def test_csv_says_the_line(tmp_path: Path) -> None:
+    (tmp_path / "machines.csv").write_text(
+        "name,cpu_millicores,memory_mib,usd_per_hour\nm,4000,8192,0.5\n"
+    )
+    (tmp_path / "nodes.csv").write_text("name,machine,from_s,to_s\na,m,0,\n")
+    (tmp_path / "pods.csv").write_text(
+        "name,cpu_millicores,memory_mib,from_s,to_s,zones\np,100,64,0,60,\nq,100,64,30,90,\n"
+    )
+    trace = read_folder(tmp_path)
+    assert trace.seconds == 90 and trace.nodes[0].to_s is None and trace.pods[1].zones == ()
+    (tmp_path / "pods.csv").write_text("name,cpu_millicores,from_s\np,many,0\n")
+    with pytest.raises(DocumentError, match=r"pods.csv: line 2: cpu_millicores is 'many'"):
+        read_folder(tmp_path)
+
+
+def matrix(folder: Path, name: str, series: list[tuple[dict[str, str], list[Any]]]) -> None:
+    result = [{"metric": {"__name__": name, **labels}, "values": v} for labels, v in series]
+    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+    (folder / f"{name}.json").write_text(text)
+
+
+def test_prometheus(tmp_path: Path) -> None:
+    times = [1000 + 60 * k for k in range(11)]
+
+    def at(value: float, begin: int = 0, end: int = 11) -> list[Any]:
+        return [[t, str(value)] for t in times[begin:end]]
+
+    web = {"namespace": "d", "pod": "web-7f9c6d5b8-x", "node": "n1", "uid": "u"}
+    kind = {"created_by_kind": "ReplicaSet", "created_by_name": "web-7f9c6d5b8"}
+    agent = {"namespace": "d", "pod": "agent-1", "node": "n1", "uid": "v"}
+    matrix(
+        tmp_path,
+        "kube_pod_info",
+        [({**web, **kind}, at(1, 2, 8)), ({**agent, "created_by_kind": "DaemonSet"}, at(1))],
+    )
+    matrix(tmp_path, "kube_pod_created", [(web, at(1100, 2, 8)), (agent, at(5))])
+    matrix(
+        tmp_path,
+        "kube_pod_container_resource_requests",
+        [
+            ({**web, "resource": "cpu", "container": "a"}, at(0.5, 2, 8)),
+            ({**web, "resource": "cpu", "container": "b"}, at(0.25, 2, 8)),
+            ({**agent, "resource": "cpu", "container": "c"}, at(0.1)),
+        ],
+    )
+    matrix(tmp_path, "kube_node_info", [({"node": "n1"}, at(1))])
+    matrix(
+        tmp_path,
+        "kube_node_status_allocatable",
+        [
+            ({"node": "n1", "resource": "cpu"}, at(4)),
+            ({"node": "n1", "resource": "memory"}, at(2**33)),
+        ],
+    )
+    labels = {"node": "n1", "label_node_kubernetes_io_instance_type": "m5.xlarge"}
+    matrix(tmp_path, "kube_node_labels", [(labels, at(1))])
+    trace = read_folder(tmp_path)
+    (pod,) = trace.pods
+    assert (pod.workload, pod.cpu_millicores, pod.memory_mib) == ("d/web", 750, 200)
+    assert (pod.from_s, pod.to_s) == (100, 420)
+    assert trace.machines[0].name == "m5.xlarge" and trace.machines[0].cpu_millicores == 3900
+    (tmp_path / "kube_node_info.json").unlink()
+    with pytest.raises(DocumentError, match="there is no kube_node_info; add"):
+        read_folder(tmp_path)
+
+
+def table(folder: Path) -> Any:
+    return json.loads((folder / "table.json").read_text())
+
+
+def test_jobs_and_restarts_change_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    line = ["backtest", str(path), "--policy", "karpenter", "--policy", "placeopt", "--seeds", "2"]
+    for name, more in (("a", []), ("b", ["--jobs", "2"])):
+        result = CliRunner().invoke(app, [*line, "-o", str(tmp_path / name), *more])
+        assert result.exit_code == 0, result.output
+    assert table(tmp_path / "a") == table(tmp_path / "b")
+    out = tmp_path / "c"
+    command = [sys.executable, "-m", "placeopt", *line, "-o", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
+    while not list(out.glob("runs/*.json")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    assert table(out) == table(tmp_path / "a")
+    assert "<svg" in (out / "index.html").read_text()
+    front = json.loads((out / "front.json").read_text())
+    assert [o["name"] for o in front["objectives"]] == ["cost_usd", "moved_pods", "wait_99_s"]
+
+
+def test_a_sweep_makes_every_combination(tmp_path: Path) -> None:
+    path = written(tmp_path, GOOD)
+    out = tmp_path / "o"
+    line = ["backtest", str(path), "--policy", "placeopt", "-o", str(out)]
+    result = CliRunner().invoke(app, [*line, "--sweep", "interval=1h,2h", "moves=0,all"])
+    assert result.exit_code == 0, result.output
+    assert len(table(out)["policies"]) == 4
+
+
+@pytest.mark.parametrize("text", ["karpentr", "karpenter:budgt=1", "placeopt:interval=1x"])
+def test_a_wrong_policy_is_named(text: str) -> None:
+    from placeopt.backtest.policies import policy_of
+
+    with pytest.raises(UsageError, match=r"legal|did you mean"):
+        policy_of(text)
+
+
+@pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="needs PLACEOPT_DATA: openb")
+def test_openb_is_read_whole() -> None:
+    trace = read_folder(Path(os.environ["PLACEOPT_DATA"]) / "openb")
+    assert (len(trace.nodes), len(trace.pods)) == (1523, 8152)
