@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from placeopt import registry
 from placeopt.core.budget import Budget, Progress
@@ -17,6 +19,7 @@ from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.snapshots import Watch
 from placeopt.core.fronts.trace import with_bounds, with_plain_traces
 from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
+from placeopt.core.limits import read_limits
 from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
@@ -64,6 +67,7 @@ def solve(
     start: Front | None = None,
     certify: bool = False,
     reference: Sequence[float] | None = None,
+    limits: Mapping[str, float] | Iterable[str] | None = None,
     **parameters: Any,
 ) -> Front:
     """Answer an instance.
@@ -109,14 +113,17 @@ def solve(
     reference : sequence of float, optional
         Reference point of the hypervolumes in the trace of the run, a value for each objective;
         ``front.reference()`` by default. Give it where the traces of several runs are compared.
+    limits : mapping or iterable of str, optional
+        The largest value allowed of goals among the objectives: ``{"latency_ms": 30}`` or
+        ``["latency_ms<=30"]``. The search, its proofs and the front keep to what lies inside.
     **parameters
         Handed to the method.
 
     Returns
     -------
     Front
-        Every value is the referee's. Without a feasible plan it has no points, but the
-        least-violating plan and the reasons.
+        Every value is the referee's. Without a feasible plan inside the limits it has no points,
+        but the least-violating plan and the reasons.
 
     Raises
     ------
@@ -130,6 +137,7 @@ def solve(
     if certify:
         registry.certifier(problem.problem)  # refuses what nothing proves, before the search
     chosen = problem.select(objectives)
+    problem = problem.within(read_limits(limits, chosen))
     if start is not None:
         require_fitting(problem, start)
     kept = RunDirectory(run_dir) if run_dir is not None else None
@@ -197,11 +205,30 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     if not front.points and front.rejected is None:
         quick = _quick_answer(task)
         front = replace(front, points=quick.points, rejected=quick.rejected)
-    if not certify:
-        return front
-    if whole.completed:
-        return _certified(front, task, whole)
-    return _going_on(front, task, whole, partial(_rest, method, parameters))
+    if certify and whole.completed:
+        front = _certified(front, task, whole)
+    elif certify:
+        front = _going_on(front, task, whole, partial(_rest, method, parameters))
+    return _inside(front, task) if task.problem.goal_limits else front
+
+
+def _inside(front: Front, task: Task[Problem]) -> Front:
+    """Return the part of a front inside the limits; of its bounds those that plans there need.
+
+    Bounds that all lie outside are kept: they prove that nothing lies inside.
+    """
+    points = tuple(p for p, ok in zip(front.points, task.inside(front.values), strict=True) if ok)
+    kept = task.inside(np.array(front.bounds))
+    result = replace(front, points=points)
+    if kept.any():
+        inside = tuple(b for b, ok in zip(front.bounds, kept, strict=True) if ok)
+        return replace(result, bounds=inside)
+    if len(front.bounds) and not points:
+        limits = ", ".join(task.problem.goal_limits)
+        return replace(
+            result, reasons=(*front.reasons, f"proven: no plan keeps the limits of {limits}")
+        )
+    return result
 
 
 def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:

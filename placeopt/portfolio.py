@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -168,7 +168,7 @@ def method_call(
     if task.reference is not None:
         key |= {"reference": list(task.reference)}
     wanted = (method, parameters, task.problem.to_document(), goals, task.seed, task.start)
-    arguments = (*wanted, workers.checkpoint(key), task.reference)
+    arguments = (*wanted, workers.checkpoint(key), task.reference, task.problem.goal_limits)
     return Call(run_document, arguments, evaluations, seconds, key)
 
 
@@ -182,9 +182,10 @@ def run_document(
     start: Front | None = None,
     checkpoint: Checkpoint | None = None,
     reference: tuple[float, ...] | None = None,
+    limits: Mapping[str, float] | None = None,
 ) -> Front:
     """Run a method on the document of an instance: what a worker is asked."""
-    problem = registry.from_document(document)
+    problem = registry.from_document(document).within(limits or {})
     task = Task(
         problem,
         problem.select(objectives),

@@ -58,6 +58,7 @@ def register(app: typer.Typer) -> None:
         app,
         solve,
         "placeopt solve toy -o front.json --plot front.html",
+        "placeopt solve toy --limit 'latency_ms<=30' --limit cost_usd=12 -o front.json",
         "placeopt solve aws-50 --method nsga3 --time-limit 20 --certify -o aws-50.json",
         group=SOLVE,
     )
@@ -82,6 +83,14 @@ ObjectivesOption = Annotated[
         metavar="A,B",
         help="Objectives to consider, in this order (default: all).",
         autocompletion=objective_names,
+    ),
+]
+LimitOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="GOAL<=VALUE",
+        help="Largest value allowed of an objective, such as latency_ms<=30: only plans inside "
+        "are searched, bounded and kept. Repeatable.",
     ),
 ]
 EvaluationsOption = Annotated[
@@ -165,6 +174,7 @@ def solve(
     instance: InstanceArgument = None,
     method: MethodOption = "auto",
     objectives: ObjectivesOption = None,
+    limit: LimitOption = None,
     evaluations: EvaluationsOption = None,
     time_limit: TimeLimitOption = None,
     seed: SeedOption = 1,
@@ -234,6 +244,7 @@ def solve(
                 start=begin,
                 certify=certify,
                 reference=corner,
+                limits=limit,
                 **parameters,
             )
         kept = front if keep is None else front.subset(keep)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known, shown
 from placeopt.core.files import documents
@@ -21,6 +21,7 @@ from placeopt.core.fronts.values import (
     Violation,
     names_of,
 )
+from placeopt.core.limits import judged
 from placeopt.core.outside import checked_seed
 from placeopt.core.parameters import checked, require_options
 from placeopt.core.public import public
@@ -79,6 +80,9 @@ class Problem(Record):
 
     #: What the problem's package declares.
     spec: ClassVar[ProblemSpec] = _NoSpec()  # type: ignore[assignment]
+
+    #: What plans may cost at most, by the names of goals: of the question, not of the instance.
+    _goal_limits: dict[str, float] = PrivateAttr(default_factory=dict)
 
     problem: str
     """Kind of the problem."""
@@ -189,6 +193,26 @@ class Problem(Record):
             The plan is not of the problem's form, or names things that the instance does not have.
         """
         raise NotImplementedError
+
+    @property
+    def goal_limits(self) -> dict[str, float]:
+        """What plans may cost at most, by the names of goals; see `within`."""
+        return self._goal_limits
+
+    def within(self, limits: Mapping[str, float]) -> Self:
+        """Return the same instance, whose plans are to keep limits on goals.
+
+        Its name, its document and the referee's word are those of this one. Methods keep the limits
+        as they keep the instance: `judge` counts what is above as a violation.
+        """
+        problem = self.model_copy()
+        problem._goal_limits = dict(limits)
+        return problem
+
+    def judge(self, plan: Plan) -> Evaluation:
+        """Return the referee's word on a plan, with what is above the limits."""
+        verdict = self.evaluate(plan)
+        return judged(verdict, self._goal_limits, self.objectives) if self._goal_limits else verdict
 
     def read_plan(self, document: Any) -> Plan:
         """Validate a plan document and return it as plain JSON values."""

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
@@ -27,6 +28,7 @@ from placeopt.core.fronts.values import (
     names_of,
     severity,
 )
+from placeopt.core.limits import BEYOND, nothing_inside, upper_limits
 from placeopt.core.problem import Problem
 from placeopt.core.runs.collector import collector_at_rest
 from placeopt.core.runs.run_directory import Checkpoint, task_key
@@ -84,6 +86,16 @@ class Task(Generic[P]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", tuple(self.objectives or self.problem.objectives))
+
+    @property
+    def most(self) -> np.ndarray:
+        """The largest value allowed of each objective, inf where there is no limit."""
+        return upper_limits(self.problem.goal_limits, self.objectives)
+
+    def inside(self, F: ArrayLike) -> np.ndarray:
+        """Return which vectors of values, shape (k, objectives), keep all limits."""
+        values = np.asarray(F, dtype=float).reshape(-1, len(self.objectives))
+        return np.asarray((values <= self.most).all(axis=1))
 
     def key(self, method: str, parameters: dict[str, Any]) -> dict[str, Any]:
         """Return all that the result of a method depends on, as JSON."""
@@ -163,8 +175,7 @@ class Task(Generic[P]):
             points, rejected = self._sorted_out(candidates, method)
             reasons: tuple[str, ...] = ()
             if not points:
-                broken = rejected.violations[:20] if rejected else ()
-                reasons = self.problem.infeasibility() or tuple(v.message for v in broken)
+                reasons = self.problem.infeasibility() or self._reasons(rejected)
             run = Run(
                 method=method,
                 seed=self.seed,
@@ -193,7 +204,7 @@ class Task(Generic[P]):
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
         judge = partial(self._judged, self.problem.columns(self.objectives))
-        recorder = Recorder(names_of(self.objectives), signs, judge, look)
+        recorder = Recorder(names_of(self.objectives), signs, judge, look, self.most)
         before, self.budget.witness = self.budget.witness, recorder
 
         def with_trace(front: Front) -> Front:
@@ -216,7 +227,7 @@ class Task(Generic[P]):
     def judge(self, plan: Plan) -> Evaluation:
         """Return the referee's verdict, which is remembered until the front is built."""
         if id(plan) not in self._verdicts:
-            self._verdicts[id(plan)] = plan, self.problem.evaluate(plan)
+            self._verdicts[id(plan)] = plan, self.problem.judge(plan)
         return self._verdicts[id(plan)][1]
 
     def _judged(self, columns: Sequence[int], plan: Plan) -> list[float] | None:
@@ -244,6 +255,13 @@ class Task(Generic[P]):
 
         watch.look(build)
 
+    def _reasons(self, rejected: Rejected | None) -> tuple[str, ...]:
+        """Say what the least-violating plan breaks; of limits that are all it breaks, at once."""
+        broken = () if rejected is None else rejected.violations
+        if rejected is None or any(violation.kind != BEYOND for violation in broken):
+            return tuple(violation.message for violation in broken[:20])
+        return (nothing_inside(self.problem.goal_limits, self.objectives, rejected.values),)
+
     def _sorted_out(
         self, candidates: Iterable[Candidate], method: str
     ) -> tuple[list[Point], Rejected | None]:
@@ -254,7 +272,7 @@ class Task(Generic[P]):
         for candidate in candidates:
             plan, verdict = self._verdicts.get(id(candidate.plan), (None, None))
             if verdict is None or plan is not candidate.plan:
-                verdict = self.problem.evaluate(candidate.plan)
+                verdict = self.problem.judge(candidate.plan)
             values = tuple(verdict.values[c] for c in columns)
             if verdict.feasible:
                 status, gap = candidate.status, candidate.gap

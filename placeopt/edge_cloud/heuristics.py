@@ -16,6 +16,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Objective
+from placeopt.core.limits import window
 from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
@@ -205,7 +206,9 @@ def by_weights(
     result.plans = [problem.hosts(point.plan) for point in task.start or ()]
     if search and len(weights) > 1:
         some = spread(problem, task.objectives, None, 32)
-        result.plans += _greedy_plans(problem, budget, some)
+        greedy_plans = _greedy_plans(problem, budget, some)
+        result.plans += greedy_plans
+        weights = _narrowed(task, weights, greedy_plans)
     result.candidates = [Candidate(problem.plan(hosts)) for hosts in result.plans]
     part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
     affordable = [] if result.plans and budget.exhausted else weights
@@ -237,6 +240,24 @@ def by_weights(
             "weighted_bounds": [p.bound if np.isfinite(p.bound) else None for p in proofs],
         },
     )
+
+
+def _narrowed(
+    task: Task[EdgeCloud], weights: Sequence[float], plans: Sequence[np.ndarray]
+) -> Sequence[float]:
+    """Return as many weights, of the part of the spread whose greedy plans keep the limits.
+
+    Without limits they are all of them.
+    """
+    problem = task.problem
+    if not problem.goal_limits:
+        return weights
+    columns = problem.columns(task.objectives)
+    values = [problem.evaluate(problem.plan(hosts)).values for hosts in plans]
+    low, high = window(np.array(values)[:, columns], task.most)
+    at = np.linspace(low, high, len(weights))
+    result: list[float] = np.interp(at, np.linspace(0, 1, len(weights)), weights).tolist()
+    return result
 
 
 def _searched(

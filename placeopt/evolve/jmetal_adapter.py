@@ -46,13 +46,14 @@ class _Encoded:
     solution_class: type
     number: type
 
-    def __init__(self, encoder: Encoder, seed: int = 1):
+    def __init__(self, encoder: Encoder, seed: int = 1, constraints: int | None = None):
         if not isinstance(encoder, Encoder):
             raise UsageError(
                 f"encoder is {shown(encoder)}; give an Encoder, such as build_encoder(problem)"
             )
         super().__init__()
         self.encoder = encoder
+        self._constraints = encoder.num_constraints if constraints is None else constraints
         self.lower_bound: list[Any] = encoder.lower.tolist()
         self.upper_bound: list[Any] = encoder.upper.tolist()
         self.obj_directions = [self.MINIMIZE] * len(encoder.objectives)
@@ -69,7 +70,7 @@ class _Encoded:
 
     def number_of_constraints(self) -> int:
         """Return the number of columns of G."""
-        return self.encoder.num_constraints
+        return self._constraints
 
     def name(self) -> str:
         """Return the name of the instance."""

@@ -96,7 +96,9 @@ def smpso(
     def build(problem: Any, **common: Any) -> Any:
         mutation = PolynomialMutation(1 / max(1, problem.encoder.num_genes), _SWARM_INDEX)
         return SMPSO(
-            problem=EncodedFloatProblem(problem.encoder),
+            problem=EncodedFloatProblem(
+                problem.encoder, constraints=problem.number_of_constraints()
+            ),
             swarm_size=particles,
             mutation=mutation,
             leaders=CrowdingDistanceArchive(leaders),
@@ -129,7 +131,7 @@ def _run(
     from placeopt.evolve.jmetal_adapter import EncodedIntegerProblem
 
     search = VectorSearch(task, variant)
-    integers = EncodedIntegerProblem(search.encoder, task.seed)
+    integers = EncodedIntegerProblem(search.encoder, task.seed, search.num_constraints)
     size = settings["population"] + settings["population"] % 2
     with _seeded_globals(task.seed):
         algorithm = build(problem=integers, **_common(search, size))

@@ -115,7 +115,8 @@ def _run(
         eliminate_duplicates=False,
     )
     run._set_optimum = lambda: None  # the archive knows it; pymoo need not look for it
-    run.setup(EncodedProblem(search.encoder, evaluate), termination=NoTermination(), seed=task.seed)
+    encoded = EncodedProblem(search.encoder, evaluate, search.num_constraints)
+    run.setup(encoded, termination=NoTermination(), seed=task.seed)
     with suppress(_BudgetEndedError):
         run.next()
         while not search.finished:

@@ -36,6 +36,8 @@ class EncodedProblem(Problem):
     encoder : Encoder
     evaluate : callable, optional
         Instead of ``encoder.evaluate``, such as one that counts; returns (F, G).
+    constraints : int, optional
+        Columns of G, where they are not those of the encoder.
 
     Notes
     -----
@@ -47,6 +49,7 @@ class EncodedProblem(Problem):
         self,
         encoder: Encoder,
         evaluate: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None,
+        constraints: int | None = None,
     ):
         if not isinstance(encoder, Encoder) or not (evaluate is None or callable(evaluate)):
             raise UsageError(
@@ -56,7 +59,7 @@ class EncodedProblem(Problem):
         super().__init__(
             n_var=encoder.num_genes,
             n_obj=len(encoder.objectives),
-            n_ieq_constr=encoder.num_constraints,
+            n_ieq_constr=encoder.num_constraints if constraints is None else constraints,
             xl=encoder.lower,
             xu=encoder.upper,
             vtype=int,

@@ -16,6 +16,7 @@ from placeopt.core.fronts.dominance import by_rays, by_worth, farthest, subset_b
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Objective, Plan
+from placeopt.core.limits import excess
 from placeopt.core.outside import checked_vectors
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
@@ -123,6 +124,7 @@ class VectorSearch:
         self.task, self.variant = task, variant or Variant()
         self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
         self.encoder = self.variant.encoder(task.problem, task.objectives)
+        self._limited = np.flatnonzero(np.isfinite(task.most))
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))
         self._most_points = min(points or MAX_GENES, max(50, MAX_GENES // self.encoder.num_genes))
@@ -144,7 +146,7 @@ class VectorSearch:
         X = left.arrays["vectors"].reshape(-1, self.encoder.num_genes)
         X = checked_vectors(X, self.encoder.lower, self.encoder.upper)
         for part in np.array_split(X, -(-len(X) // _TAKEN_UP_TOGETHER)):
-            self.archive.add(part, *self.encoder.evaluate(part))
+            self.archive.add(part, *self._values(part))
         self.archive.settle()
         self.rng = np.random.default_rng([self.task.seed, self.budget.evaluations])
         return self.budget.evaluations
@@ -265,8 +267,7 @@ class VectorSearch:
         """
         X = X[: self.budget.allow(len(X))]
         if len(X) == 0:  # an encoder never sees an empty population
-            constraints = self.encoder.num_constraints
-            return X, np.empty((0, len(self.objectives))), np.empty((0, constraints))
+            return X, np.empty((0, len(self.objectives))), np.empty((0, self.num_constraints))
         F, G = self._evaluated(X)
         X = X[: len(F)]
         self.budget.spend(len(X))
@@ -300,22 +301,42 @@ class VectorSearch:
     def _evaluated(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of the rows; under a time limit of the first ones that it allows."""
         if self.budget.seconds_limit is None:
-            return self.encoder.evaluate(X)
+            return self._values(X)
         blocks: list[tuple[np.ndarray, np.ndarray]] = []
         done = 0
         while done < len(X) and not (blocks and self.finished):
             began = self.budget.seconds
-            blocks.append(self.encoder.evaluate(X[done : done + self._block]))
+            blocks.append(self._values(X[done : done + self._block]))
             pace = (self.budget.seconds - began) / len(blocks[-1][0])
             done += len(blocks[-1][0])
             self._block = max(1, min(2 * self._block, int(_LOOK_SECONDS / max(pace, 1e-9))))
         F, G = zip(*blocks, strict=True)
         return np.concatenate(F), np.concatenate(G)
 
+    @property
+    def num_constraints(self) -> int:
+        """Columns of G: those of the encoder, and one for each goal that has a limit."""
+        return self.encoder.num_constraints + len(self._limited)
+
+    def _values(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return F and G of vectors; what is above a limit is a violation, as of the instance."""
+        F, G = self.encoder.evaluate(X)
+        at = self._limited
+        return (F, np.hstack((G, excess(F[:, at], self.task.most[at])))) if len(at) else (F, G)
+
+    def nearest(self) -> np.ndarray:
+        """Return F of the archive, or of the least-violating vector where that is empty."""
+        some = len(self.archive) > 0
+        return self.archive.F if some else self.encoder.evaluate(self.archive.result())[0]
+
+    def vectors(self, rows: np.ndarray) -> np.ndarray:
+        """Return the vectors of rows of `nearest`, shape (k, num_genes)."""
+        return self.archive.vectors(rows) if len(self.archive) else self.archive.result()[rows]
+
     def keep_only(self, X: np.ndarray) -> None:
         """Forget all that was found but these vectors, (n, num_genes); they are not counted."""
         self.archive = VectorArchive(self.encoder.num_genes, len(self.objectives))
-        self.archive.add(X, *self.encoder.evaluate(X))
+        self.archive.add(X, *self._values(X))
 
     def conclude(
         self,

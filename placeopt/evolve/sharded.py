@@ -241,7 +241,10 @@ class _Composition:
             factors * front.F[front.of]
             for factors, front in zip(division.factors, fronts, strict=True)
         )
-        kept = np.flatnonzero(nondominated(np.asarray(F)))
+        F = np.asarray(F)
+        inside = task.inside(F)
+        rows = np.flatnonzero(inside if inside.any() else ~inside)
+        kept = rows[nondominated(F[rows])]
         most = min(points, max(MIN_POINTS, MAX_GENES // max(1, self.genes)))
         self.chosen = kept[subset_by_contribution(F[kept], most)]
         self.F = F[self.chosen]

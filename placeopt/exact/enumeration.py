@@ -99,6 +99,8 @@ class Rules:
         The plan of a point, for those who look at the front while it grows.
     precision : Precision, optional
         What values can be told apart.
+    limits : ndarray, shape (objectives,), optional
+        Largest values in units; only points within are looked for, and proofs hold for these.
     payoff_only : bool
         Stop when each objective was minimised, with the status ``payoff``, unless one point is the
         whole front.
@@ -115,6 +117,7 @@ class Rules:
     present: Callable[[np.ndarray], np.ndarray] | None = None
     plan_of: Callable[[Found], Plan] | None = None
     precision: Precision | None = None
+    limits: np.ndarray | None = None
     payoff_only: bool = False
 
 
@@ -159,6 +162,8 @@ class _Search:
         self.oracle, self.objectives, self.budget, self.rules = oracle, objectives, budget, rules
         self.whole = np.array([o.step is not None for o in objectives])
         self.size = len(objectives)
+        none = np.full(self.size, math.inf)
+        self.limits = none if rules.limits is None else np.array(rules.limits, dtype=float)
         self.precision = rules.precision or Precision(self.whole)
         self.memory = SearchHistory(self.precision, oracle.floors)
         self.unresolved = np.zeros(self.size)  # how far values that count as least may be from it
@@ -222,7 +227,7 @@ class _Search:
         box = Box(self.ideal, self.nadir, self.whole, self.main)
         self.regions = SearchRegion(box)
         if feasible:
-            self.regions.add(np.full(self.size, math.inf), -math.inf, math.inf)
+            self.regions.add(self._without(self.main), -math.inf, math.inf)
         if self.grid is None and self.size > 1:
             self.spread_at = self._time_to_spread()
         while self._has_regions() and not self._must_stop():
@@ -230,6 +235,16 @@ class _Search:
             if self.window:
                 self._settle(self.window.popleft())
         self.pending = self._has_regions()
+
+    def _without(self, objective: int) -> np.ndarray:
+        """Return the limits of all objectives but one, which is minimised."""
+        limits = self.limits.copy()
+        limits[objective] = math.inf
+        return limits
+
+    def _is_beyond(self, objective: int, lower: float) -> bool:
+        """Whether a proven bound is above the limit of its objective."""
+        return lower > self._reach(float(self.limits[objective]), objective)
 
     def _has_regions(self) -> bool:
         wanted = any(question.is_region for question in self.window)
@@ -309,28 +324,31 @@ class _Search:
 
     def _fill_payoff_table(self) -> bool:
         """Minimise the objectives lexicographically, each first once; False if infeasible."""
-        limits = np.full((self.size, self.size), math.inf)  # a row for each first objective
+        # A row for each first objective.
+        limits = np.array([self._without(k) for k in range(self.size)])
         open_ = list(range(self.size))
         for turn in range(self.size):
             wanted = []
             for first in open_:
                 objective = (first, *(k for k in range(self.size) if k != first))[turn]
-                known = self._recall(objective, limits[first])
-                question = self._question(objective, limits[first])
+                within = limits[first].copy()
+                within[objective] = math.inf  # it is minimised
+                known = self._recall(objective, within)
+                question = self._question(objective, within)
                 wanted.append((first, objective, known or self._submit(question)))
             open_ = []
             for first, k, what in wanted:
                 if self.budget.out_of_time:
                     break
                 lower, point = self._answer(what) if isinstance(what, Question) else what
-                if lower == math.inf and turn == 0:
+                if turn == 0 and (lower == math.inf or self._is_beyond(k, lower)):
                     return False
                 if point is not None and point[k] <= self._reach(lower, k):
                     limits[first, k] = point[k]
                     open_.append(first)  # if not it is unsolved; what was found is kept
-        free = np.full(self.size, math.inf)
-        self.ideal = np.array([self.memory.lower(k, free) for k in range(self.size)])
+        self.ideal = np.array([self.memory.lower(k, self._without(k)) for k in range(self.size)])
         met = self.memory.values.all
+        met = met[(met <= self.limits).all(axis=1)]
         unknown = met.max(axis=0) if len(met) else math.nan
         nadir = np.fmax.reduce(np.where(limits == math.inf, math.nan, limits))
         self.nadir = np.where(np.isnan(nadir), unknown, nadir)
@@ -353,7 +371,7 @@ class _Search:
         if self.budget.seconds >= self.spread_at:
             self._begin_to_spread()
         if self.weights:
-            return self._sum_question(self.weights.pop(0), np.full(self.size, math.inf))
+            return self._sum_question(self.weights.pop(0), self.limits.copy())
         if self.regions_since_box >= self._regions_per_box:
             question = self._box_question()
             if question is not None:
@@ -434,6 +452,8 @@ class _Search:
 
     def _split(self, limits: np.ndarray, point: np.ndarray, lower: float) -> None:
         """Add the regions that hold whatever a region has and `point` does not dominate."""
+        if self._is_beyond(self.main, lower):
+            return
         point = np.minimum(point, limits)  # limits of real values are kept up to a tolerance
         met = self.memory.values.all
         for k in self.regions.box.others:

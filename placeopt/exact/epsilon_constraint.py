@@ -15,6 +15,7 @@ from placeopt.core.errors import UnsupportedError, UsageError, require_known
 from placeopt.core.files.arrays import Arrays
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.values import Plan, names_of
+from placeopt.core.limits import in_steps
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.spec import DEFAULT_SECONDS
@@ -158,6 +159,7 @@ def solve_model(
             proofs=before.proofs,
             on_answer=before.keep,
             plan_of=lambda found: found.payload.plan,
+            limits=in_steps(task.problem.goal_limits, compiled.objectives),
         )
     search.solves += before.solves
     facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}
@@ -208,6 +210,8 @@ class _Before:
 
 def _why_empty(front: Front, search: Enumeration, hooks: Hooks) -> tuple[str, ...]:
     """Say why a search in a model came back without a plan."""
+    if search.points:  # the limits on goals are why
+        return front.reasons
     reason = "the model has no solution" if search.complete else "no plan was found in time"
     if not hooks.lossless:
         reason += f"; it leaves out {hooks.omitted}, so a plan may exist"

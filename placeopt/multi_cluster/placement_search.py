@@ -226,7 +226,7 @@ def run(
         search.archive.settle()
         each = tried + tried * batch // requests
         X, weights = _starts(search, each)
-        known, steps = search.archive.F, each * requests
+        known, steps = search.nearest(), each * requests
         ideal, heat = known.min(axis=0), HEAT / requests
         X, F, _ = search.evaluate(encoder.improve(X, weights, ideal, steps, random, heat))
         search.budget.spend(search.budget.allow((each - 1) * len(X)))
@@ -247,7 +247,7 @@ def _first(search: VectorSearch, encoder: PlacementEncoder, task: Task[MultiClus
 
 def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors of the archive and the random weights for which each is the best."""
-    F = search.archive.F
+    F = search.nearest()
     ideal, width = F.min(axis=0), np.maximum(np.ptp(F, axis=0), 1e-9)
     plans = max(1, search.budget.allow(BATCH * tried) // tried)
     # A direction from the ideal point has the inverse of its coordinates for weights.
@@ -255,11 +255,11 @@ def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width
     chosen = np.empty(plans, dtype=np.int64)
     changes.choose_starts(F, weights, ideal, chosen)
-    return search.archive.vectors(chosen), weights
+    return search.vectors(chosen), weights
 
 
 def _children(search: VectorSearch, size: int) -> np.ndarray:
     """Return `size` children of plans of the archive, whose pairs are drawn at random."""
-    pairs = search.rng.integers(len(search.archive), size=(2, size))
-    mothers, fathers = (search.archive.vectors(rows) for rows in pairs)
+    pairs = search.rng.integers(len(search.nearest()), size=(2, size))
+    mothers, fathers = (search.vectors(rows) for rows in pairs)
     return search.encoder.vary(search.rng, mothers, fathers)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
+from placeopt.core.limits import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.encoder import ReschedulingEncoder
@@ -49,6 +50,7 @@ def block_search(
     That plans keep `min_gain_ms` is proven up to 65,536 combinations of moves and looked for
     beyond; see `placeopt.rescheduling.local_search.pruning`.
     """
+    max_moves = fewest(max_moves, task.problem.goal_limits.get("moves"))
     search = BlockSearch(task.problem, task.budget, max_moves)
     completed = search.run()
     plans = _worthwhile_plans(task.problem, search.plans(), min_gain_ms)

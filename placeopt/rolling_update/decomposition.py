@@ -18,6 +18,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import all_reached, minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan, Run
+from placeopt.core.limits import fewest, in_steps
 from placeopt.core.runs.versions import versions
 from placeopt.core.task import Task
 from placeopt.exact.answers import Enumeration
@@ -72,6 +73,7 @@ def decomposition(
     objective `disruptions` they are left out while there are others. With `max_hops` 0 all orders
     are direct, which is the paper's problem; the bounds hold for all plans.
     """
+    max_moves = fewest(max_moves, task.problem.goal_limits.get("starts"))
     limited = max_moves is not None or min_saving_per_move > 0
     search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited)
     search.run(restarts, task.start, max_coefficients)
@@ -218,7 +220,8 @@ class _Decomposition:
             models.assign_target(model, self.problem.arrays.final_nodes(self.problem.steps(plan)))
             units = in_units([values[c] for c in columns], goals)
             known.append(Found(units, Solution(plan, compiled.read())))
-        self.search = enumerate_front(oracle, goals, self.budget, known=known)
+        limits = in_steps(self.problem.goal_limits, goals)
+        self.search = enumerate_front(oracle, goals, self.budget, known=known, limits=limits)
         self.goals = goals
         self.plans += [point.payload.plan for point in self.search.points]
 

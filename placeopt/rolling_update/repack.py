@@ -13,6 +13,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Plan
+from placeopt.core.limits import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors
@@ -68,6 +69,7 @@ def repack(
     Where no plan is feasible the one that breaks least is kept, with the reasons. The front carries
     the bounds of `bound_vectors`, so that its gap is known.
     """
+    max_moves = fewest(max_moves, task.problem.goal_limits.get("starts"))
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     wanted = task.problem, task.budget, task.seed, restarts, max_hops

@@ -22,6 +22,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
 from placeopt.core.files.paths import AnyPath, read_bytes
 from placeopt.core.files.shipped import find_study, instances
+from placeopt.core.limits import read_limits
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.runs.run_directory import task_key
@@ -61,6 +62,8 @@ class SweepPlan(BaseModel):
     evaluations: list[Annotated[int, Field(strict=True, ge=1)]] = []
     seconds: list[Annotated[float, Field(gt=0, le=1e6)]] = []
     objectives: list[str] | None = None
+    #: Largest values allowed of objectives, such as ``latency_ms<=30``.
+    limits: list[str] = []
     #: Points of each front that are measured, at most.
     points: Annotated[int, Field(strict=True, ge=1)] = POINTS
 
@@ -131,6 +134,7 @@ def cells(plan: SweepPlan, folder: Path = Path()) -> list[Cell]:
         run = registry.method(method.name).load(problem.problem)
         parameters = checked(run, method.name, method.model_extra or {})
         goals = problem.select(plan.objectives)
+        problem = problem.within(read_limits(plan.limits, goals))
         for seed, budget in itertools.product(plan.seeds, budgets):
             task = task_key(problem, goals, method.name, parameters, seed, **budget)
             results.append(Cell(label, _label(method), task, problem.to_document()))

@@ -222,7 +222,7 @@ def _call(cell: Cell, workers: Workers) -> Call:
     task = cell.task
     wanted = (task["method"], task["parameters"], cell.document, task["objectives"], task["seed"])
     limits = task["evaluations"], task["seconds"]
-    more = (None, workers.checkpoint(task))
+    more = (None, workers.checkpoint(task), None, task.get("limits"))
     return Call(_front_or_error, (*wanted, *more), *limits, key=task)
 
 

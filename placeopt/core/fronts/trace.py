@@ -53,6 +53,8 @@ class Recorder:
         Judges plans that come without values; without it they are left out.
     on_sample : callable, optional
         Called at every sample.
+    most : ndarray, shape (objectives,), optional
+        Largest values allowed; what is above is left out.
     """
 
     def __init__(
@@ -61,9 +63,10 @@ class Recorder:
         signs: np.ndarray,
         judge: Judge | None = None,
         on_sample: OnSample | None = None,
+        most: np.ndarray | None = None,
     ):
         self._names, self._signs = tuple(names), signs
-        self._judge, self._on_sample = judge, on_sample
+        self._judge, self._on_sample, self._most = judge, on_sample, most
         self._samples: list[_Sample] = []
         self._growth, self._next, self._reports = _GROWTH, 0, 0
         self._source: RunSnapshot | None = None
@@ -103,7 +106,10 @@ class Recorder:
         """Return the values of feasible plans and the plans' numbers, None where not known."""
         values = self._columns(interim, interim.values)
         if values is not None:
-            return values, np.arange(len(values))
+            if self._most is None:
+                return values, np.arange(len(values))
+            numbers = np.flatnonzero((values <= self._most).all(axis=1))
+            return values[numbers], numbers
         if self._judge is None or interim.plan is None:
             return None, np.empty(0, dtype=np.int64)
         judged = [(k, self._judge(interim.plan(k))) for k in range(interim.count)]

@@ -59,6 +59,8 @@ def task_key(
         "seconds": None if seconds is None else float(seconds),
         "version": versions()["placeopt"],
     }
+    if problem.goal_limits:
+        key |= {"limits": problem.goal_limits}
     return key if start is None else key | {"start": sha256(start.to_document())}
 
 
