@@ -1,0 +1,52 @@
+"""The CP-SAT models that benchmarks/peers.py holds placeopt against: right on small instances."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from temporal_instances import tiny
+
+import placeopt
+from placeopt import registry
+
+pytest.importorskip("ortools")
+
+SMALL = {
+    "edge-cloud": ({"applications": 4}, None),
+    "rolling-update": ({"applications": 4}, ["node_cost", "starts"]),
+    "rescheduling": ({"services": 3}, None),
+}
+
+
+@pytest.fixture(autouse=True)
+def _benchmarks(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    yield
+    for name in [name for name in sys.modules if name.split(".")[0] == "peers"]:
+        del sys.modules[name]
+
+
+def compare(problem, kind, goals=None):
+    front = placeopt.solve(problem, "auto", objectives=goals, evaluations=3000)
+    weights = 1 / np.maximum(np.ptp(front.values, axis=0), 1.0)
+    best = import_module("peers." + kind.replace("-", "_")).best
+    verdict = problem.evaluate(best(problem, weights, None, 20.0, 1))
+    assert verdict.feasible
+    values = np.array(verdict.values)[problem.columns(front.objectives)]
+    assert values @ weights <= (front.values @ weights).min() * (1 + 1e-6)
+    return front, weights, values
+
+
+@pytest.mark.parametrize("kind", SMALL)
+def test_a_model_is_as_good_as_the_front(kind):
+    sizes, goals = SMALL[kind]
+    compare(registry.problem_class(kind).generate(1, **sizes), kind, goals)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_temporal_model_agrees_with_the_proven_front(seed):
+    front, weights, values = compare(tiny(seed), "temporal")
+    assert {point.status for point in front.points} == {"optimal"}
+    assert values @ weights == pytest.approx((front.values @ weights).min(), rel=1e-6)
