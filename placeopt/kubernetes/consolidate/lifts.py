@@ -126,7 +126,8 @@ def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
         imported = base.imported.source.changed(lift.change, lift.options)
     except PlaceoptError:
         return None
-    return solved(imported, base=base, work=_PODS, seed=seed)
+    bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
+    return solved(imported, base=base, work=0 if bought else _PODS, seed=seed)
 
 
 def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
