@@ -76,7 +76,8 @@ class Twin:
         self.waiting: dict[int, float] = {}
         self.down: dict[int, float] = {}
         self.now = 0.0
-        self.events = 0
+        self.events = self._ticks = 0
+        self._seen = -1
         self.freed = False  # whether room was freed since pods that wait were served
         self._heap: list[tuple[float, int, int, int]] = []
         self._arrival = 0
@@ -177,7 +178,17 @@ class Twin:
             self.executor.at_once(self.policy.provision(self.view()))
         elif kind == TICK:
             self.plan(self.now + self.policy.interval, TICK)
-            self.executor.take_up(self.policy.decide(self.view(), self.now))
+            self._look()
+
+    def _look(self) -> None:
+        """Ask the policy, unless nothing has happened and it waits for nothing."""
+        self._ticks += 1
+        happened = self.events - self._ticks
+        if happened == self._seen and self.now < self.policy.next_look:
+            return
+        self._seen = happened
+        self.policy.next_look = -np.inf
+        self.executor.take_up(self.policy.decide(self.view(), self.now))
 
     # -- pods --------------------------------------------------------------------------------------
 

@@ -178,3 +178,16 @@ def test_a_wrong_policy_is_named(text: str) -> None:
 def test_openb_is_read_whole() -> None:
     trace = read_folder(Path(os.environ["PLACEOPT_DATA"]) / "openb")
     assert (len(trace.nodes), len(trace.pods)) == (1523, 8152)
+
+
+def test_a_drawn_trace_is_the_same_for_a_seed_and_has_a_rhythm() -> None:
+    import numpy as np
+
+    from placeopt.backtest.readers.drawn import generate
+
+    trace = generate(3, days=2, services=5)
+    assert trace == generate(3, days=2, services=5) != generate(4, days=2, services=5)
+    begins = np.array([p.from_s for p in trace.pods if "service" in p.name])
+    hours = np.histogram(begins % 86400 // 3600, bins=24, range=(0, 24))[0]
+    assert hours[6:14].sum() > hours[16:24].sum()  # replicas rise in the morning
+    assert any(p.work_s is not None for p in trace.pods)

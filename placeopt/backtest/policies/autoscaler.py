@@ -52,6 +52,9 @@ class ClusterAutoscaler(Policy):
         since = {n: self._since.get(n, now) for n in low}
         due = [n for n in low if now - since[n] >= self.unneeded]
         self._since = since
+        if not due and not view.busy:
+            ahead = min(since.values(), default=np.inf) + self.unneeded
+            self.next_look = ahead
         if view.busy or now - self._added < self.delay or not due:
             return []
         empty = [n for n in due if not view.on_node[n]][:10]

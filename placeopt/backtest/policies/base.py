@@ -142,6 +142,25 @@ class ClusterView:
         cpu, memory, _, share, _, apart = self.needs[p]
         how(self.room, n, cpu, memory, share, int(self.gpu_set[p]), apart)
 
+    def holds(self, machine: int, pods: list[int]) -> bool:
+        """Whether a new node of a machine would hold all pods; it is not kept."""
+        kind = self.machines[machine]
+        cpu, memory, gpu = (sum(self.needs[p][k] for p in pods) for k in (0, 1, 2))
+        if cpu > kind.cpu_millicores or memory > kind.memory_mib or (gpu and not kind.gpus):
+            return False
+        n = self.open_slot(machine)
+        if n < 0:
+            return False
+        others = self.room.state == READY
+        others[n] = False
+        self.room.state[others] = CLOSED
+        placed = self.settle(pods)
+        for p, m in placed or ():
+            self._change(p, m, give)
+        self.room.state[others] = READY
+        self.room.state[n] = OFF
+        return placed is not None
+
     def open_slot(self, machine: int) -> int:
         """Try a node of a machine that is not there yet: it takes pods at once; -1: none is
         left."""
@@ -163,9 +182,12 @@ class Policy:
         How the scheduler scores nodes: one of `placeopt.backtest.scheduler.RULES`.
     recorded : bool
         Whether nodes come and go as in the trace; otherwise they are bought for pods that wait.
+    next_look : float
+        What `decide` may set: before that second it need not look again unless something happens.
     """
 
     interval = 0.0
+    next_look = -np.inf
     rule = "least"
     recorded = False
 

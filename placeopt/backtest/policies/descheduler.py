@@ -8,6 +8,8 @@ for empty ones.
 
 from __future__ import annotations
 
+import numpy as np
+
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.autoscaler import removes_empty
 from placeopt.backtest.policies.base import ClusterView, Policy
@@ -37,6 +39,8 @@ class HighNodeUtilization(Policy):
         gone = removes_empty(view, self._since, self.unneeded)
         if view.busy:
             return []
+        if not gone:
+            self.next_look = min(self._since.values(), default=np.inf) + self.unneeded
         low = [int(n) for n in view.nodes() if view.on_node[n] and view.used(n) < self.threshold]
         if len(low) == len(view.nodes()):
             return gone
@@ -78,6 +82,8 @@ class LowNodeUtilization(Policy):
         gone = removes_empty(view, self._since, self.unneeded)
         if view.busy:
             return []
+        if not gone:
+            self.next_look = min(self._since.values(), default=np.inf) + self.unneeded
         used = {int(n): view.used(n) for n in view.nodes()}
         low = [n for n, share in used.items() if share < self.threshold]
         high = [n for n, share in used.items() if share > self.target]

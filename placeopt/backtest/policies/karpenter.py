@@ -40,7 +40,6 @@ class Karpenter(Policy):
         self.budget, self.after, self.interval = budget, after, interval
         self._version: np.ndarray | None = None
         self._since: np.ndarray = np.zeros(0)
-        self._looked = -1
 
     def decide(self, view: ClusterView, now: float) -> list[Action]:
         """Return one command."""
@@ -51,8 +50,7 @@ class Karpenter(Policy):
         self._version = version.copy()
         there = int((view.room.state != OFF).sum())
         allowed = math.ceil(self.budget * there) - int((view.room.state == CLOSED).sum())
-        stamp = int(version.sum()) * 1_000_003 + int(view.room.state.sum())
-        if view.busy or view.waiting or allowed <= 0 or (stamp == self._looked and not self.after):
+        if view.busy or view.waiting or allowed <= 0:
             return []
         nodes = [int(n) for n in view.nodes() if now - self._since[n] >= self.after]
         empty = [n for n in nodes if not view.on_node[n]]
@@ -63,8 +61,8 @@ class Karpenter(Policy):
         command = self._several(view, candidates[: min(_MANY, allowed)]) or self._one(
             view, candidates
         )
-        if not command:
-            self._looked = stamp  # nothing to do until something changes
+        if not command and len(nodes) == len(view.nodes()):
+            self.next_look = np.inf  # nothing to do until something changes
         return command
 
     def _several(self, view: ClusterView, candidates: list[int]) -> list[Action]:
@@ -89,24 +87,18 @@ class Karpenter(Policy):
         """Return a command that frees the nodes, with at most one new, cheaper node."""
         price = sum(view.price_of(n) for n in nodes)
         drains = [Action("drain", n) for n in nodes]
-        if _all_empty(view, nodes, -1):
+        trial = copy.copy(view)
+        trial.room = type(view.room)(*(array.copy() for array in view.room))
+        trial.gpu_set = view.gpu_set.copy()
+        for n in nodes:
+            trial.room.state[n] = CLOSED
+        pods = [p for n in nodes for p in view.on_node[n]]
+        rest = [p for p in pods if trial.settle([p]) is None]
+        if not rest:
             return drains
         for machine in np.argsort(view.price, kind="stable"):
             if view.price[machine] >= price:
                 break
-            if _all_empty(view, nodes, int(machine)):
+            if trial.holds(int(machine), rest):
                 return [Action("buy", int(machine)), Action("await"), *drains]
         return []
-
-
-def _all_empty(view: ClusterView, nodes: list[int], machine: int) -> bool:
-    """Whether the pods of the nodes fit on the others, and on one new node of a machine."""
-    trial = copy.copy(view)
-    trial.room = type(view.room)(*(array.copy() for array in view.room))
-    trial.gpu_set = view.gpu_set.copy()
-    pods = [p for n in nodes for p in view.on_node[n]]
-    for n in nodes:
-        trial.room.state[n] = CLOSED
-    if machine >= 0 and trial.open_slot(machine) < 0:
-        return False
-    return trial.settle(pods) is not None

@@ -16,9 +16,6 @@ from placeopt.backtest.policies.autoscaler import removes_empty
 from placeopt.backtest.policies.base import ClusterView, Policy
 from placeopt.core.errors import UsageError
 
-#: Seconds between two looks at empty nodes.
-_LOOK_S = 60.0
-
 
 class Consolidating(Policy):
     """placeopt by itself.
@@ -37,6 +34,8 @@ class Consolidating(Policy):
         s until an empty node goes.
     keep : float
         Empty nodes that stay, as room for what comes.
+    look : float
+        s between two looks at empty nodes.
     rule : str
         Score of the scheduler.
     """
@@ -50,12 +49,13 @@ class Consolidating(Policy):
         tries: float = 8.0,
         unneeded: float = 60.0,
         keep: float = 0.0,
+        look: float = 60.0,
         rule: str = "most",
     ):
         if interval <= 0:
             raise UsageError("interval is 0; legal: more than 0, such as 24h")
         self.every, self.moves, self.weight, self.tries = interval, moves, weight, int(tries)
-        self.interval = min(interval, _LOOK_S)
+        self.interval = min(interval, look)
         self.unneeded, self.keep, self.rule = unneeded, int(keep), rule
         self._since: dict[int, float] = {}
         self._next = interval
@@ -67,6 +67,9 @@ class Consolidating(Policy):
         gone = removes_empty(view, self._since, self.unneeded)
         gone = gone[: max(0, len(self._since) - self.keep)]
         if now < self._next or view.waiting:
+            if not gone:
+                empty = sorted(self._since.values())[: max(0, len(self._since) - self.keep)]
+                self.next_look = min([self._next, *(since + self.unneeded for since in empty)])
             return gone
         self._next = now + self.every
         for action in gone:
