@@ -30,9 +30,11 @@ PUBLISHED = {
 }
 #: Points by which a policy may differ; what ours has to exceed.
 CLOSE, AIM = 0.3, 95.4
+#: Seeds on which nothing was chosen.
+FRESH = 30
 
 
-def measured(rule: str, seeds: int) -> list[float]:
+def measured(rule: str, seeds: int, first: int = 42) -> list[float]:
     """Return means of the shares at 100 and 130 % arrivals, and CPU seconds of a seed."""
     import numpy as np
 
@@ -48,7 +50,7 @@ def measured(rule: str, seeds: int) -> list[float]:
         return float(held[np.searchsorted(came, 1.0) - 1]), float(held[-1])
 
     one(0)  # compiles
-    shares, seconds = timed(lambda: [one(42 + k) for k in range(seeds)])
+    shares, seconds = timed(lambda: [one(first + k) for k in range(seeds)])
     return [*(100 * np.mean(shares, axis=0)), seconds / seeds]
 
 
@@ -59,19 +61,24 @@ def main() -> None:
     for rule, (name, at_100, at_130) in PUBLISHED.items():
         work = partial(measured, rule, run.seeds)
         first, last, seconds = run.cell(f"{rule} {run.seeds}", work)
+        fresh = run.cell(f"{rule} fresh", partial(measured, rule, FRESH, 1000))
         far = [abs(a - b) for a, b in ((first, at_100), (last, at_130)) if b is not None]
         word = verdict(max(far) <= CLOSE) if far else verdict(last > AIM)
         cells = (f"{at:.2f}" if at else "-" for at in (at_100, at_130))
-        rows.append([name, *cells, f"{first:.2f}", f"{last:.2f}", word, f"{seconds:.2f}"])
+        rows.append(
+            [name, *cells, f"{first:.2f}", f"{last:.2f}", word, f"{fresh[1]:.2f}", f"{seconds:.2f}"]
+        )
     run.write(
         "GPU schedulers on openb",
         "Share of all GPUs allocated, in %, when pods that ask for 100 and for 130 % of them have "
         f"arrived; means of {run.seeds} seeds. Aim: within {CLOSE} points of what was published; "
         f"ours above {AIM} at 130 %. Ours scores as FGD does, and of nodes with the same score "
         "takes the one with the least left; the published experiments take the first in a drawn "
-        "order.",
+        f"order. Where one figure is published, it is taken as that of 100 %. The rule of ours was "
+        f"chosen on some of these seeds: the last share is that of {FRESH} others.",
         table(
-            "policy | published, 100 % | published, 130 % | 100 % | 130 % | aim | CPU s a seed",
+            "policy | published, 100 % | published, 130 % | 100 % | 130 % | aim | "
+            "130 %, other seeds | CPU s a seed",
             rows,
         ),
     )

@@ -17,19 +17,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from harness import Benchmark, table, timed, verdict
 from openb_trace import trace
 
-#: All look every ten minutes: the real ones look more often, which takes longer to play.
-NIGHTLY, HOURLY = (
-    f"placeopt:interval={interval},moves={moves},look=10min"
-    for interval, moves in (("24h", "1%"), ("1h", "all"))
-)
+#: Karpenter, cluster-autoscaler and ours look every minute; the descheduler every five, as it does.
+NIGHTLY, HOURLY = "placeopt:interval=24h,moves=1%", "placeopt:interval=1h"
 POLICIES = (
     "none",
-    "cluster-autoscaler:interval=10min",
-    "karpenter:interval=10min",
-    "high-node-utilization:interval=10min",
-    "low-node-utilization:interval=10min",
+    "cluster-autoscaler",
+    "karpenter",
+    "karpenter:rule=most",
+    "high-node-utilization",
+    "low-node-utilization",
     NIGHTLY,
     HOURLY,
+    "placeopt:interval=10min,tries=2",
 )
 SHOWN = ("usd", "node_hours", "moved", "stopped", "wait_mean_s", "wait_99_s")
 #: Hourly plans are to be so near to the bound.
@@ -69,7 +68,8 @@ def main() -> None:
     rows.append(["bound", f"{bound:,.1f}", *["-"] * (len(SHOWN) + 1)])
     peers = {text: m for text, m in means.items() if not text.startswith("placeopt")}
     best = min(peers, key=lambda text: peers[text][0])
-    karpenter, nightly, hourly = (means[t] for t in (POLICIES[2], NIGHTLY, HOURLY))
+    plain, packing, nightly, hourly = (means[t] for t in (*POLICIES[2:4], NIGHTLY, HOURLY))
+    karpenter = min(plain, packing, key=lambda m: m[0])
     aims = [
         ["nightly, at most 1 % moved: at or below Karpenter's cost", nightly[0] <= karpenter[0]],
         ["nightly: fewer moved pods than Karpenter", nightly[2] < karpenter[2]],
@@ -89,7 +89,16 @@ def main() -> None:
         table("aim | ", [[aim, verdict(bool(holds))] for aim, holds in aims]),
         "The bound counts fractions of nodes, no start-up, and nodes that are there exactly while "
         "they are needed. Policies wait ten seconds before they order, pay a node from its order, "
-        "and keep it until ten minutes' looks find it empty.",
+        "and keep it until a look finds it empty. How much of the distance is the bound's and how "
+        "much the policies' is not separated.",
+        "At most 1 % of the pods that run may move in a nightly plan. "
+        + ("That was never a whole pod: its plans move nothing. " if nightly[2] == 0 else "")
+        + "Half of all pods live less than ten minutes, so what a night frees is gone by morning, "
+        "and consolidation every minute frees more than any nightly plan.",
+        "The scheduler scores by MostAllocated with placeopt, HighNodeUtilization and `rule=most`, "
+        "by LeastAllocated, its default, with the others. Karpenter is compared where it is "
+        "cheaper. Karpenter and cluster-autoscaler look every minute here, the real ones every ten "
+        "seconds: those may cost less.",
     )
 
 

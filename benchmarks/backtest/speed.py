@@ -67,11 +67,11 @@ def main() -> None:
         from placeopt.backtest.policies import policy_of
 
         seen: list[int] = []
-        whole = arrays(40_000)
+        whole = arrays(100_000)
         tracemalloc.start()
 
         def look(twin: Twin) -> None:
-            if twin.events in (40_000, 79_000):
+            if twin.events in (90_000, 180_000):
                 seen.append(tracemalloc.get_traced_memory()[0])
 
         Twin(whole, policy_of("none"), check=look).run()
@@ -86,7 +86,7 @@ def main() -> None:
         "Events of the policy *none*: arrivals and ends, each arrival a filter and score over "
         "1,500 nodes. The heap is Python's heapq: it holds ends of pods that live.",
         table(
-            "events | CPU s | CPU s a million | aim | MiB after 40,000 events | after 79,000",
+            "events | CPU s | CPU s a million | aim | MiB after 90,000 events | after 180,000",
             [
                 [
                     f"{events:,}",

@@ -8,7 +8,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from placeopt.backtest.policies.base import Policy
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.backtest.scheduler import RULES
+from placeopt.core.errors import UsageError, did_you_mean, require_known
 from placeopt.core.spec import load
 
 #: Our policies.
@@ -67,6 +68,8 @@ def _class(name: str) -> Callable[..., Policy]:
 def _value(key: str, text: str, default: Any) -> Any:
     """Return a value of the type of a default: a number, a time such as 24h, ``all``, a word."""
     if isinstance(default, str):
+        if key == "rule":
+            require_known("rule", text, RULES)
         return text
     if text == "all":
         return float("inf")

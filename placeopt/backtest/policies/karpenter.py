@@ -34,10 +34,19 @@ class Karpenter(Policy):
         s that a node must have had no pod come or go (``consolidateAfter``).
     interval : float
         s between two looks; the real one looks every 10 s.
+    rule : str
+        Score of the scheduler.
     """
 
-    def __init__(self, *, budget: float = 0.1, after: float = 0.0, interval: float = 60.0):
-        self.budget, self.after, self.interval = budget, after, interval
+    def __init__(
+        self,
+        *,
+        budget: float = 0.1,
+        after: float = 0.0,
+        interval: float = 60.0,
+        rule: str = "least",
+    ):
+        self.budget, self.after, self.interval, self.rule = budget, after, interval, rule
         self._version: np.ndarray | None = None
         self._since: np.ndarray = np.zeros(0)
 
