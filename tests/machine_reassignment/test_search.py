@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine_reassignment import annealing
 from machine_reassignment.annealing import Annealing
 from machine_reassignment.bounds import bounds
 from machine_reassignment.encoder import ReassignmentEncoder
@@ -18,6 +21,9 @@ from machine_reassignment.sequence import ReassignmentSequence
 
 import placeopt
 from placeopt.core.budget import Budget
+from placeopt.core.runs import run_directory
+from placeopt.core.runs.run_directory import Checkpoint
+from placeopt.core.task import Task
 
 
 def small(seed: int) -> MachineReassignment:
@@ -142,3 +148,43 @@ def test_a_goal_with_the_name_of_a_member_of_models_is_refused() -> None:
 
     with pytest.raises(UnsupportedError, match="load_cost"):
         declare(pyo.ConcreteModel(), {"load": 1.0})
+
+
+def test_a_sweep_and_an_environment_serve_it() -> None:
+    import gymnasium
+
+    import placeopt.environments
+
+    instances = [{"problem": "machine-reassignment", "seed": 1, "processes": 20, "services": 8}]
+    study = {"instances": instances, "methods": ["nsga2", "annealing"], "evaluations": [300]}
+    table = placeopt.sweep(study | {"name": "both", "seeds": [1, 2]})
+    assert len(table.fronts) == 4
+    name = placeopt.environments.ENVIRONMENTS["machine-reassignment"]
+    env, ended = gymnasium.make(name, processes=12, services=6), False
+    _, info = env.reset(seed=1)
+    while not ended:
+        *_, ended, _, info = env.step(int(info["action_mask"].argmax()))
+    assert info["feasible"]
+
+
+def test_a_run_goes_on_where_it_was_killed(
+    fleet: MachineReassignment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weightings that have ended are not annealed again."""
+    whole = annealing.run(Task(fleet, budget=Budget(60_000)))
+    anneals, calls = Annealing.run, list[int]()
+
+    def killed(search: Annealing, *arguments: Any) -> None:
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        anneals(search, *arguments)
+
+    monkeypatch.setattr(Annealing, "run", killed)
+    checkpoint = Checkpoint(tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        annealing.run(Task(fleet, budget=Budget(60_000), checkpoint=checkpoint))
+    monkeypatch.setattr(run_directory, "_SESSION", "another process")
+    again = annealing.run(Task(fleet, budget=Budget(60_000), checkpoint=checkpoint))
+    assert len(calls) == 4 + len(annealing.FRONT) - 3
+    assert again.values.tolist() == whole.values.tolist()
