@@ -30,7 +30,7 @@ AWAY = 8.0
 ODDS = (0.2, 0.5, 0.7, 0.2)
 #: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
 FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
-#: Moves that are tried between two looks at the clock.
+#: Moves that are tried between two looks at the clock, at most.
 STEPS = 20_000
 #: Weightings of load, balance and moves for a front: the challenge's own comes first.
 FRONT = (
@@ -75,7 +75,7 @@ class Annealing:
     def run(self, budget: Budget, report: Callable[[], None] = lambda: None) -> None:
         """Descend, anneal and descend, within a budget; an evaluation is a move that is tried."""
         while not budget.exhausted:
-            steps = budget.allow(STEPS)
+            steps = budget.allow(int(min(STEPS, max(200, budget.evaluations_left / 100))))
             temperature = self.unit * self.heat(budget.progress)
             anneal(
                 self.arrays,
