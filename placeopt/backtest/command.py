@@ -53,7 +53,7 @@ def backtest(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Play policies on the trace of a cluster: money, disturbed pods, waits.
+    """Play policies on the trace of a cluster.
 
     DIR gets the table (table.json), the front over policies (front.json) and a page (index.html).
 
