@@ -11,7 +11,7 @@ from pydantic import Field
 
 from placeopt import registry
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.trace import with_plain_traces
 from placeopt.core.fronts.values import Run, names_of
@@ -52,7 +52,8 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     `parameters` are the last one's. Points keep the name of the method that found them. Where only
     an earlier method knows the parameters, it runs alone: they may limit plans.
     """
-    every = registry.auto(task.problem, len(task.objectives))
+    seconds = None if task.budget.seconds_limit is None else task.budget.seconds_left
+    every = registry.auto(task.problem, len(task.objectives), seconds)
     stages = _serving(every, task.problem, parameters)
     names = [name for name, _ in stages]
     if len(stages) == 1:
@@ -61,17 +62,29 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     fronts: list[Front] = []
     kept = task.stages()
 
-    def stage(name: str, share: float) -> Front:
+    def stage(name: str, share: float, place: Task[Problem]) -> Front:
         known = merge(start + fronts) if start + fronts else None
-        part = replace(task, budget=task.budget.share(share), start=known)
+        part = replace(place, budget=task.budget.share(share), start=known)
         return run_method(name, part, parameters if name == names[-1] else {})
 
-    for name, share in stages:
+    ran: list[str] = []
+    for position, (name, share) in enumerate(stages):
         if fronts and task.budget.exhausted:
             break
-        fronts.append(kept.do(name, partial(stage, name, share)))
+        again = name in [
+            n for n, _ in stages[:position]
+        ]  # it has a place of its own in a run directory
+        key, place = (f"{name} again", task.part("again")) if again else (name, task)
+        try:
+            fronts.append(kept.do(key, partial(stage, name, share, place)))
+        except UnsupportedError:  # in this time: the last one serves
+            if position + 1 == len(stages):
+                raise
+            names.remove(name)
+            continue
+        ran.append(name)
         if _is_complete(fronts[-1]):
-            names = names[: len(fronts)]
+            names = ran
             break
     return _joined("auto", names, fronts, task)
 

@@ -34,7 +34,7 @@ from placeopt.core.files.shipped import find, instances
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName
 from placeopt.core.interfaces import build_encoder, build_sequence
-from placeopt.core.problem import Problem, require_minimised
+from placeopt.core.problem import Problem, keyword_defaults, require_minimised
 from placeopt.core.runs.compiling import Expected
 from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, added, load
 
@@ -396,15 +396,20 @@ def method(name: str) -> MethodEntry:
     return methods()[name]
 
 
-def auto(problem: Problem, goals: int | None = None) -> tuple[tuple[str, float], ...]:
+def auto(
+    problem: Problem, goals: int | None = None, seconds: float | None = None
+) -> tuple[tuple[str, float], ...]:
     """Return the methods that ``auto`` runs in turn, each with its share of the budget left.
 
-    `goals` is the number of objectives asked for, all by default.
+    `goals` is the number of objectives asked for, all by default; `seconds`, the time left, is told
+    to choosers that ask for it.
     """
     alone = problem.spec.auto_alone if goals == 1 else None
     chosen = alone or problem.spec.auto
     if callable(chosen) or (isinstance(chosen, str) and ":" in chosen):
-        chosen = load(chosen)(problem)
+        choose = load(chosen)
+        asks = "seconds" in keyword_defaults(choose)
+        chosen = choose(problem, seconds=seconds) if asks else choose(problem)
     if chosen is not None:
         return ((chosen, 1.0),) if isinstance(chosen, str) else chosen
     names = (*FALLBACKS, *(own.name for own in problem.spec.methods))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -18,12 +18,10 @@ from placeopt.temporal.exact.numbers import numbers
 from placeopt.temporal.exact.patterns import Patterns, build_patterns
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.resolve import resolve
+from placeopt.temporal.exact.sets import seconds_of_tables
 from placeopt.temporal.exact.staircase import staircase
+from placeopt.temporal.heuristics import greedy
 from placeopt.temporal.instance import Temporal
-
-#: Tables hold the best split of every set of replicas in two, for each weight vector: seconds of
-#: all tables for a split, measured on an instance of 10 requests and 31 replicas.
-_SECONDS_A_SPLIT = 3e-7
 
 
 def bin_plans(
@@ -42,7 +40,8 @@ def bin_plans(
 ) -> Front:
     """Return the exact front of a small temporal instance, with a proof for every point.
 
-    Nothing is random. Plans in ``task.start`` save work: what they dominate is not looked at.
+    Nothing is random. Plans in ``task.start``, greedy ones by default, save work: what they
+    dominate is not looked at. They are on the front where time ends before better ones are found.
 
     Returns
     -------
@@ -65,21 +64,22 @@ def bin_plans(
             "bin plans cut machines in two where that costs nothing, so they cannot keep "
             "max_instances; use 'bound' and a search"
         )
-    needed = _SECONDS_A_SPLIT * float(np.prod((data.replicas + 1) * (data.replicas + 2) / 2.0))
+    needed = seconds_of_tables(data.replicas)
     if needed > max(1.0, task.budget.seconds_left):
         raise UnsupportedError(
             f"bin plans need about {needed:.2g} s for the splits of these sets of replicas, and "
             f"{task.budget.seconds_left:.2g} s are left; give more time, or use 'bound' and a "
             "search"
         )
+    budget = task.budget
+    start = task.start or greedy(task)
+    values_in = [point.plan for point in start]
     patterns = build_patterns(data)
     if not states_fit(patterns):
         raise UnsupportedError(
             "the states of this instance are too many for bin plans; use 'bound' and a search"
         )
     completion = Completion(patterns)
-    values_in = [point.plan for point in task.start or ()]
-    budget = task.budget
     known = data.all_whole(plan for plan in values_in if task.problem.evaluate(plan).feasible)
     relaxed = relaxed_front(patterns, completion, budget, known)
     resolved = resolve(patterns, completion, relaxed, budget, effort)
@@ -88,11 +88,13 @@ def bin_plans(
     if not resolved.plans:
         alone, scheduler = _alone(patterns), Scheduler(patterns)
         resolved.add(alone, scheduler.least_cost(alone, 2**60)[0], scheduler)
-    facts = {
+    facts: dict[str, Any] = {
         "columns": len(patterns),
         "relaxed_points": len(relaxed.values),
         "certified_relaxed_points": resolved.certified,
     }
+    if relaxed.complete and len(resolved.without_plan(resolved.bounds)) == 0:
+        facts["status"] = "complete"
     candidates = [Candidate(schedule.plan(data)) for schedule in resolved.plans.values()]
     bounds = data.values(resolved.bounds)
     front = task.front(
