@@ -23,6 +23,7 @@ from placeopt.kubernetes.parts import (
     node_prices,
 )
 from placeopt.kubernetes.prices import PriceBook
+from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
 
@@ -62,11 +63,17 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
 
 
 def _paid_anyway(cluster: ReadCluster) -> dict[str, float]:
-    """Return the whole share of each node that no plan can remove: those of the control plane."""
-    results = {}
-    for name in (node.name for node in cluster.site.nodes.values() if is_control_plane(node)):
-        results[name] = 1.0
-        note("assumption", "nodes of the control plane: freeing one saves nothing", name)
+    """Return the whole share of each node that no plan can remove.
+
+    Those of the control plane, and those that host nothing and are annotated to be left alone.
+    """
+    results, hosting = {}, {unit.node for unit in cluster.site.units}
+    for name, node in cluster.site.nodes.items():
+        if is_control_plane(node):
+            results[name] = 1.0
+            note("assumption", "nodes of the control plane: freeing one saves nothing", name)
+        elif keeps_its_node(node) and name not in hosting:
+            results[name] = 1.0
     return results
 
 

@@ -108,6 +108,7 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
     cluster = replace(cluster, nodes={n.name: _bought(n) for n in steps.buy} | cluster.nodes)
     made = [record for record in steps.steps if record.workload is not None]
     course, result = _Course(cluster, made), list[Refusal]()
+    course.referee.gone |= set(steps.idle if steps.deletes_idle else ())
     for record in made:
         if reasons := course.make(record):
             who = f"{_space(record)}/{record.new_pod}"

@@ -130,8 +130,8 @@ class UpdateRule(Record):
     most `max_skew` more of those that count than the domain with fewest. The domains are those of
     the nodes `among`; the fewest are 0 where there are less than `min_domains`.
 
-    A spread that `shrinks` counts per node: a node with a price that hosts something at the start
-    is no domain any more once it hosts nothing and never will, as if it were deleted then.
+    A spread that `shrinks` counts per node: a node with a price is no domain any more once it hosts
+    nothing and never will, as if it were deleted then, or never bought.
 
     A domain is a node, a cluster, or what nodes with the same entry `per` in their domains are. A
     rule holds when a copy starts, beside all that runs then, and at the end. What is not started

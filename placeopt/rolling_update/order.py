@@ -138,6 +138,9 @@ def _begin(moves, load, count, seed):
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
         state.claims[moves.home[p]] += 1
         state.claims[moves.target[p]] += 1
+    for n in range(nodes):  # what nothing uses is gone before the first step
+        if moves.leaves[n] and state.claims[n] == 0:
+            leave(moves.rules, state.counts, n, 1)
     return state
 
 

@@ -107,7 +107,7 @@ class UpdateReferee:
         copies = self.rules.running(where)
         ready = {id(one): one.num_before for one in self.arrays.sets}
         leaving = self._emptied_by(steps)
-        self.rules.gone = set()
+        self.rules.gone = self.rules.emptied([*where, *(n for _, n in steps)])
         for position, (m, step) in enumerate(steps):
             n = -1 if step == self.arrays.waiting else step
             self._check_step(position, m, n, where[m], broken)

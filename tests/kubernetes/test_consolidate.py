@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 from placeopt.cli import app
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.consolidate.files import FILES
+from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.verify import verify
 
 RUNNER = CliRunner()
 
@@ -187,6 +190,49 @@ def test_a_spread_over_hostnames_does_not_count_nodes_that_are_deleted(
     held = answered(tmp_path, items)
     assert held["nodes_after"] == count
     assert "spread over hostnames" in why(held, "n0") + why(held, "n1")
+
+
+def test_idle_nodes_leave_before_the_first_step_where_a_spread_counts_them(tmp_path: Path) -> None:
+    """Two of four nodes host nothing; without them one node is enough for a spread over two."""
+    items = [node(f"n{k}") for k in range(4)]
+    items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(2)]
+    out = tmp_path / "out"
+    found = answered(tmp_path, items, "-o", str(out))
+    assert (found["nodes_after"], found["idle"]) == (1, ["n2", "n3"])
+    steps = json.loads((out / "steps.json").read_text())
+    assert (steps["idle"], steps["deletes_idle"]) == (["n2", "n3"], True)
+    assert replay(items, steps) == []
+    assert replay(items, {**steps, "idle": []})
+    checked = verify(StepsDocument(**steps), load([tmp_path / "cluster.json"]))
+    assert checked == []
+    assert verify(StepsDocument(**{**steps, "idle": []}), load([tmp_path / "cluster.json"]))
+    script = (out / "steps.sh").read_text()
+    assert script.index("\ndiscard n2\n") < script.index("\nstep 1 ")
+    items[3]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    held = answered(tmp_path, items, "-o", str(out))
+    assert (held["gone"], held["idle"]) == (["n0", "n1", "n2"], ["n2"]), "n3 stays in any case"
+    assert json.loads((out / "steps.json").read_text())["idle"] == ["n2"]
+
+
+def test_idle_nodes_are_cordoned_at_the_end(tmp_path: Path) -> None:
+    items = [*(node(f"n{k}") for k in range(3)), pod("web-0", "n0"), pod("api-0", "n1")]
+    out = tmp_path / "out"
+    answered(tmp_path, items, "-o", str(out))
+    steps = json.loads((out / "steps.json").read_text())
+    assert (steps["idle"], steps["deletes_idle"]) == (["n2"], False)
+    assert any("host nothing" in text for text in steps["warnings"])
+    assert any("kubectl cordon n2" in line for line in steps["finish"])
+    script = (out / "steps.sh").read_text()
+    assert script.index("\nstep 1 ") < script.index("\nretire n2\n")
+
+
+def test_machines_to_buy_are_no_domains_until_they_are_bought(tmp_path: Path) -> None:
+    items = [node(f"n{k}") for k in range(2)]
+    items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(2)]
+    table = tmp_path / "buy.csv"
+    table.write_text("machine_type,cpu,memory,on_demand_usd_per_hour\nm5.large,4,8Gi,9\n")
+    options = ("--candidates", str(table), "--missing-prices", "default=0.1")
+    assert answered(tmp_path, items, *options)["nodes_after"] == 1
 
 
 @pytest.mark.parametrize(("name", "enough"), [("spread_hostname", 2), ("spread_hostname6", 3)])

@@ -6,6 +6,7 @@ for kubectl.
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 import time
@@ -295,6 +296,61 @@ def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
 MACHINES = """machine_type,cpu,memory,zone,on_demand_usd_per_hour
 x.small,1,2Gi,a,0.5
 """
+
+
+def spread_shop() -> list[Object]:
+    """Return the shop with cart spread over hostnames, and a node that hosts nothing."""
+    made = [*objects(), node("n4")]
+    term = {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname"}
+    term |= {"whenUnsatisfiable": "DoNotSchedule"}
+    term |= {"labelSelector": {"matchLabels": {"app": "cart"}}}
+    for item in made:
+        if item["metadata"]["name"].startswith("cart"):
+            spec = item["spec"]
+            spec = spec["template"]["spec"] if "template" in spec else spec
+            spec["topologySpreadConstraints"] = [term]
+    return made
+
+
+def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> None:
+    """An idle node before the first step, the emptied one at once; undo gives nothing back."""
+    with ApiStub(spread_shop()) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        dump, out = tmp_path / "cluster.json", tmp_path / "out"
+        dump.write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
+        command("consolidate", str(dump), "-o", str(out))
+        runner.write((out / "steps.sh").read_text(encoding="utf-8"))
+        gone = json.loads((out / "answer.json").read_text())["gone"]
+        assert "n4" in gone and len(gone) == 2
+        assert {f"delete node {n}" for n in gone} <= set(runner.run(DRY_RUN="1").stdout.split("\n"))
+        killed = runner.run(kill_at=1)
+        assert killed.returncode == -9
+        assert {n["metadata"]["name"] for _, n in stub.store.all("nodes")} == {"n1", "n2", "n3"}
+        done = runner.run()
+        assert done.returncode == 0, done.stderr
+        assert {n["metadata"]["name"] for _, n in stub.store.all("nodes")} == {
+            f"n{k}" for k in (1, 2, 3, 4) if f"n{k}" not in gone
+        }
+        assert stub.cluster.least["cart-7d"] == 2, "nothing is interrupted"
+        assert runner.run().returncode == 0, "a script that is done does nothing"
+        assert runner.run("undo").returncode == 0
+        assert len(list(stub.store.all("nodes"))) == 2
+
+
+def test_a_node_that_is_in_use_by_then_is_not_deleted(tmp_path: Path) -> None:
+    with ApiStub(spread_shop()) as stub:
+        runner = ScriptRunner(stub, tmp_path)
+        dump, out = tmp_path / "cluster.json", tmp_path / "out"
+        dump.write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
+        command("consolidate", str(dump), "-o", str(out))
+        runner.write((out / "steps.sh").read_text(encoding="utf-8"))
+        late = state(stub, "pods", "web-5c-a")
+        late["metadata"] = {"name": "late", "namespace": "shop", "labels": {}}
+        late["spec"]["nodeName"] = "n4"
+        stub.store.add({"kind": "Pod", **late})
+        done = runner.run()
+        assert done.returncode == 1 and "shop/late" in done.stderr and "plan again" in done.stderr
+        assert len(list(stub.store.all("nodes"))) == 4
 
 
 def bought(name: str) -> Object:

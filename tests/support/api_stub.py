@@ -615,6 +615,8 @@ def _asked_for(item: Object, asked: Mapping[str, str]) -> bool:
         name, _, value = pair.partition("=")
         if name == "metadata.name" and item["metadata"]["name"] != value:
             return False
+        if name == "spec.nodeName" and item["spec"].get("nodeName") != value:
+            return False
     return True
 
 

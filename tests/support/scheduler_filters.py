@@ -463,6 +463,7 @@ class Replay:
 
     def __init__(self, objects: list[Json], steps: Json, *, ending: bool = True):
         self.state, self.steps = Scheduler(objects, ending=ending), steps["steps"]
+        self.steps_document = steps
         self.states, self.refused = 0, list[str]()
         self.rolling = _rolling_out(objects)
         self.stopped: dict[Key, Json] = {}
@@ -472,6 +473,9 @@ class Replay:
 
     def _run(self) -> None:
         before = Counter(map(workload, self.state.pods.values()))
+        for node in self.steps_document.get("idle", ()):
+            if self.steps_document.get("deletes_idle"):
+                self._delete("before the first step", node)
         crowded = {n for n in self.state.nodes if self.state.overfull(n)}
         for step in self.steps:
             self._make(step)

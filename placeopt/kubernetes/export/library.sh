@@ -46,6 +46,11 @@ settled() { # namespace replicaset hash: wait until it has no more pods than it 
     sleep "$POLL"
   done
 }
+vacant() { # node: whether nothing runs there but what comes with every node
+  local lodgers
+  lodgers=$(kubectl get pods -A --field-selector "spec.nodeName=$1" -o json | jq -r "$LODGERS") || fail "kubectl does not answer"
+  [[ -z "$lodgers" ]] || { echo "node $1 is left alone, on it run now: $lodgers" >&2; return 1; }
+}
 nodeless() { # namespace owner: how many of its pods wait for a node
   kubectl -n "$1" get pods -o json | jq --arg owner "$2" "$NODELESS" || fail "kubectl does not answer"
 }

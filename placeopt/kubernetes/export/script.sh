@@ -181,6 +181,7 @@ discard() { # node: it is empty; spreads over hostnames count it until it is del
   if [[ -n "${DRY_RUN:-}" ]]; then
     echo "delete node $1"
   elif ! grep -qsx "deleted $1" "$DONE"; then
+    vacant "$1" || fail "node $1 was to be empty: plan again"
     kubectl delete node "$1" --ignore-not-found
     echo "deleted $1" >>"$DONE"
     forget "^cordoned $1\$"
@@ -195,6 +196,15 @@ cordon() { # node: it will be empty, so nothing new is to come
   elif [[ "$(kubectl get node "$1" -o jsonpath='{.spec.unschedulable}')" != true ]]; then
     echo "cordoned $1" >>"$DONE" # what undo lets be scheduled to again
     kubectl cordon "$1"
+  fi
+}
+
+retire() { # node: nothing was there, and no step used it
+  if [[ -n "${DRY_RUN:-}" ]]; then
+    echo "cordon $1"
+  elif vacant "$1"; then
+    cordon "$1"
+    echo "node $1 hosts nothing and is cordoned: remove it when you are sure"
   fi
 }
 

@@ -26,7 +26,14 @@ from typing import TYPE_CHECKING, Any
 from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.export.preflight import NODES, PODS, TWIN, known
 from placeopt.kubernetes.export.purchases import ARRIVED, arrivals, sentences, to_buy
-from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
+from placeopt.kubernetes.export.steps import (
+    PlanStep,
+    about_idle,
+    idle_nodes,
+    plan_id,
+    steps,
+    warnings,
+)
 from placeopt.kubernetes.origin import BOUND
 
 if TYPE_CHECKING:
@@ -193,6 +200,15 @@ _RECREATE = (
     'until [[ -n "$(state {ns} {new})" ]]; do sleep "$POLL"; done',
     _READY,
 )
+#: jq: pods -> those that keep a node in use: not those that come with it, are ending, or only hold
+#: room for others.
+_LODGERS = """
+[.items[] | select((.metadata.deletionTimestamp
+  or (.status.phase | IN("Succeeded", "Failed"))
+  or any(.metadata.ownerReferences[]?; .kind | IN("DaemonSet", "Node"))
+  or (.spec.priority // 0) < 0) | not)
+ | "\\(.metadata.namespace)/\\(.metadata.name)"] | join(" ")
+"""
 _CORDON, _DELETE = "kubectl cordon {node}", "kubectl delete node {node} --ignore-not-found"
 _MIXED_SIZES = "its pods have sizes that one template cannot say; the template is left as it was"
 
@@ -208,6 +224,7 @@ def setup_lines() -> list[str]:
         "NODELESS": _NODELESS,
         "OWNED": _OWNED,
         "UNREADY": _UNREADY,
+        "LODGERS": _LODGERS,
     }
     return [
         "WAIT=${WAIT:-300s} PATIENCE=${PATIENCE:-15s} POLL=${POLL:-1}",
@@ -265,6 +282,13 @@ def lines(step: PlanStep) -> list[str]:
     result = [_CORDON.format(node=shlex.quote(step.source or ""))] if step.cordon else []
     result += [line.format(**quoted) for line in _LINES[_kind(step)]]
     return result + [_DELETE.format(node=shlex.quote(step.source or ""))] * step.deletes
+
+
+def idle_lines(nodes: Iterable[str], *, delete: bool = False) -> list[str]:
+    """Return the lines that delete nodes that host nothing, or cordon them; none that hosts now."""
+    if delete:
+        return [f"vacant {shlex.quote(n)} && {_DELETE.format(node=shlex.quote(n))}" for n in nodes]
+    return [f"if vacant {shlex.quote(n)}; then kubectl cordon {shlex.quote(n)}; fi" for n in nodes]
 
 
 def finish_lines(made: Iterable[PlanStep], origin: Origin) -> list[str]:
@@ -351,11 +375,12 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
     buy = to_buy(problem, made, origin)
     bought = {node.name for node in buy}
     values = zip(problem.objectives, problem.evaluate(plan).values, strict=True)
-    empties = [step.source or "" for step in made if step.empties]
-    body = (
-        "\n".join(_call(step, bought) for step in made if step.at is not None)
-        or "# The plan has no steps: nothing is to be done."
-    )
+    idle, deleted = idle_nodes(problem, made, origin)
+    empties = [step.source or "" for step in made if step.empties and not step.deletes]
+    calls = [_call(step, bought) for step in made if step.at is not None]
+    first = [f"discard {shlex.quote(name)}" for name in idle if deleted]
+    then = [f"retire {shlex.quote(name)}" for name in idle if not deleted]
+    body = "\n".join([*first, *calls, *then]) or "# The plan has no steps: nothing is to be done."
     fields = {
         "title": _comment(
             f"Plan {identity} of the {problem.problem} instance {problem.name!r}: "
@@ -364,7 +389,11 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
         "warnings": "".join(
             f"# WARNING: {_comment(text)}\n"
-            for text in [*sentences(problem, buy), *warnings(made, origin)]
+            for text in [
+                *sentences(problem, buy),
+                *warnings(made, origin),
+                *about_idle(idle, deleted),
+            ]
         ),
         "waits": _WAITS if buy else "",
         "arrive": _arrive(buy, origin) if buy else _NOTHING_TO_BUY,

@@ -488,6 +488,38 @@ def _absent(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
     ]
 
 
+def idle_nodes(
+    problem: Problem, made: Sequence[PlanStep], origin: Origin | None
+) -> tuple[list[str], bool]:
+    """Return the nodes with a price that host nothing and that no step uses; whether they count.
+
+    Those that count for a spread over hostnames have to be deleted before the first step.
+    """
+    from placeopt.rolling_update.instance import RollingUpdate
+
+    if origin is None or not isinstance(problem, RollingUpdate):
+        return [], False
+    there = {k for k, n in origin.nodes.items() if not (n.absent or n.virtual)}
+    there = {name for name in there if _NAME.fullmatch(name)}
+    there -= {problem.nodes[n].name for n in problem.arrays.home.tolist() if n < len(problem.nodes)}
+    there -= {step.target for step in made if step.target is not None}
+    idle = [n.name for n in problem.nodes if n.price > 0 and n.name in there and not n.candidate]
+    return idle, any(rule.shrinks for rule in problem.rules)
+
+
+def about_idle(nodes: Sequence[str], deleted: bool) -> list[str]:
+    """Return what a script does with nodes that host nothing, in a sentence."""
+    if not nodes:
+        return []
+    shown = ", ".join(nodes[:20]) + (", ..." if len(nodes) > 20 else "")
+    told = (
+        "deletes them before the first step: spreads over hostnames count them until then"
+        if deleted
+        else "cordons them after the last step"
+    )
+    return [f"{len(nodes)} nodes host nothing, and no step uses them ({shown}); the plan {told}"]
+
+
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
     results = [*broken_by(made, origin), *_absent(made, origin)]

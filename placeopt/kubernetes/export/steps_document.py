@@ -12,7 +12,14 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, Record
 from placeopt.kubernetes.export import shell
 from placeopt.kubernetes.export.purchases import sentences, to_buy
-from placeopt.kubernetes.export.steps import PlanStep, plan_id, steps, warnings
+from placeopt.kubernetes.export.steps import (
+    PlanStep,
+    about_idle,
+    idle_nodes,
+    plan_id,
+    steps,
+    warnings,
+)
 from placeopt.kubernetes.origin import InstanceRef, Origin
 
 if TYPE_CHECKING:
@@ -111,6 +118,10 @@ class StepsDocument(Record):
     """What to know before all steps, a sentence each."""
     buy: list[NodeToBuy] = Field(default_factory=list)
     """Nodes that the steps need and that are not in the cluster yet."""
+    idle: list[str] = Field(default_factory=list)
+    """Nodes that host nothing and that no step uses: cordoned after the last step."""
+    deletes_idle: bool = False
+    """Whether these are deleted before the first step instead: a spread counts them until then."""
     setup: list[str] = Field(default_factory=list)
     """Lines of bash to run before the first step."""
     steps: list[StepRecord]
@@ -127,6 +138,7 @@ def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Docu
     made = steps(problem, plan, origin, partly=True)
     values = problem.evaluate(plan).values
     buy = to_buy(problem, made, origin)
+    idle, deleted = idle_nodes(problem, made, origin)
     return {
         "format": FORMAT,
         "instance": asdict(problem.instance_name),
@@ -136,11 +148,18 @@ def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Docu
             *_without_commands(made, origin),
             *sentences(problem, buy),
             *warnings(made, origin),
+            *about_idle(idle, deleted),
         ],
         "buy": [_to_buy(node, origin) for node in buy],
-        "setup": [] if origin is None else shell.setup_lines(),
+        "idle": idle,
+        "deletes_idle": deleted and bool(idle),
+        "setup": []
+        if origin is None
+        else [*shell.setup_lines(), *shell.idle_lines(idle if deleted else [], delete=True)],
         "steps": [_record(step) for step in made],
-        "finish": [] if origin is None else shell.finish_lines(made, origin),
+        "finish": []
+        if origin is None
+        else [*shell.finish_lines(made, origin), *shell.idle_lines([] if deleted else idle)],
     }
 
 

@@ -27,7 +27,7 @@ from placeopt.rolling_update.rules.tables import ANY_SKEW, APART, TOGETHER
     _NEED_FIRST,
     _NEEDS,
     _SHRINKS,
-    _HOSTED,
+    _PRICED,
     _NODES,
     _COUNTS,
 ) = range(18)
@@ -96,9 +96,9 @@ def tally(rules, count, m, n, sign):
 
 @kernel
 def may_go(rules, n):
-    """Return whether node n hosts something at the start, and is no domain once it is emptied."""
+    """Return whether node n has a price, and is no domain of some rule while nothing uses it."""
     result = False
-    if _get(rules, _HOSTED, n) > 0:
+    if _get(rules, _PRICED, n) > 0:
         for c in range(num_counters(rules)):
             result = result or (shrinks(rules, c) and _domain(rules, c, n) >= 0)
     return result

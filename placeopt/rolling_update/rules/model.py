@@ -130,7 +130,7 @@ def _shrinking(model: pyo.ConcreteModel) -> list[int]:
     """Return the nodes that are no domains of some counter once they are emptied for good."""
     a = model.problem.arrays
     counters = np.flatnonzero(a.rules.shrinks)
-    result = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.hosted & ~a.hosting(a.fixed)
+    result = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.priced & ~a.hosting(a.fixed)
     nodes: list[int] = np.flatnonzero(result).tolist()
     return nodes
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
+
 from placeopt.rolling_update.document import UpdateNode, UpdateRule
 from placeopt.rolling_update.fleet_arrays import FleetArrays
 
@@ -52,7 +54,7 @@ class RuleReferee:
         self.places = {per: [_place(node, per) for node in nodes] for per in self.levels}
         self.views = sorted({rule.among for rule in rules if rule.kind == "spread" and rule.among})
         self.domains = {id(rule): self._domains(rule) for rule in rules if rule.kind == "spread"}
-        #: Names of the nodes that were emptied for good: no domains of spreads that shrink.
+        #: Names of the nodes that host nothing and never will: no domains of spreads that shrink.
         self.gone: set[str] = set()
         home = arrays.home.tolist()
         running = self.running(home) if rules else Copies()
@@ -137,10 +139,10 @@ class RuleReferee:
         return result
 
     def emptied(self, where: Sequence[int]) -> set[str]:
-        """Return the nodes with a price that host something at the start, not in a deployment."""
+        """Return the nodes with a price that host nothing in a deployment."""
         a = self.arrays
-        left = set(a.home.tolist()) - set(where)
-        return {a.node_names[n] for n in left if a.price[n] > 0}
+        left = set(np.flatnonzero(a.price > 0).tolist()) - set(where)
+        return {a.node_names[n] for n in left}
 
     def _is_allowed(self, m: int, n: int) -> bool:
         name = self.allowed[m]

@@ -43,7 +43,7 @@ class RuleTables(NamedTuple):
     need_first: np.ndarray  # (C + 1,) where each counter begins in needs
     needs: np.ndarray  # (., 2) counter of those that need its copies beside them, whether its own
     shrinks: np.ndarray  # (C,) whether nodes that are emptied for good are no domains
-    hosted: np.ndarray  # (N,) whether a node has a price and hosts something at the start
+    priced: np.ndarray  # (N,) whether a node has a price: it is gone once it hosts nothing
 
     @property
     def any(self) -> bool:
@@ -200,7 +200,7 @@ def tables(
         node_set=np.array([-1 if a is None else number[a] for a in allowed], dtype=np.int64),
         **_counter_tables(counters, skew, needs, num_nodes, len(home)),
         **_check_tables(parts, len(home)),
-        hosted=(np.bincount(home, minlength=num_nodes) > 0) & (False if priced is None else priced),
+        priced=np.zeros(num_nodes, dtype=bool) if priced is None else priced,
     )
     return result._replace(forgiven=_broken(result, home) & ~result.forgiven)
 
