@@ -13,7 +13,7 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError
@@ -170,6 +170,33 @@ def read_candidates(
         result += machine.nodes(known[machine.stem] + 1)
         known[machine.stem] += machine.count
     return result
+
+
+def of_machine_types(
+    book: PriceBook, places: Sequence[tuple[str, str]]
+) -> dict[str, list[KubernetesNode]]:
+    """Return nodes of each machine type of a book that has a size and a price on demand.
+
+    Parameters
+    ----------
+    book : PriceBook
+    places : sequence of (region, zone)
+        Where they may be.
+
+    Returns
+    -------
+    dict of str to list of KubernetesNode
+        With the room that is left beside what EKS reserves; as many as of a line of CSV.
+    """
+    results: dict[str, list[KubernetesNode]] = {}
+    nothing = View({}, Source("", "", is_json=True))
+    for (place, kind), offer in book.offers.items():
+        if {"cpu_cores", "memory_gib", PRICES["on-demand"]} <= offer.keys():
+            for zone in (zone for region, zone in places if region == place):
+                machine = _machine(place, kind, offer, "on-demand", zone)
+                made = _reserve(machine, nothing, Notes(), kind).nodes(1)
+                results.setdefault(kind, []).extend(made)
+    return results
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -421,16 +448,21 @@ def _offers(
             said[ARCH] = of_machine_type(kind) or AMD64
             said |= _described(kind, offer)
             if all(_meets(term, said) for term in terms):
-                yield _Machine(
-                    kind=kind,
-                    cpu=int(offer["cpu_cores"] * 1000),
-                    memory=int(offer["memory_gib"] * 2**30),
-                    price=float(offer[column]),
-                    lease=lease,
-                    zone=zone,
-                    region=place,
-                    labels={"karpenter.sh/nodepool": pool},
-                )
+                made = _machine(place, kind, offer, lease, zone)
+                yield replace(made, labels={"karpenter.sh/nodepool": pool})
+
+
+def _machine(place: str, kind: str, offer: Offer, lease: str, zone: str) -> _Machine:
+    """Return a machine of an offer."""
+    return _Machine(
+        kind=kind,
+        cpu=int(offer["cpu_cores"] * 1000),
+        memory=int(offer["memory_gib"] * 2**30),
+        price=float(offer[_LEASES[lease]]),
+        lease=lease,
+        zone=zone,
+        region=place,
+    )
 
 
 def _sorted_out(

@@ -94,7 +94,10 @@ class Snapshot:
     options: ImportOptions
 
     def changed(
-        self, change: Callable[[Document], Document], options: ImportOptions | None = None
+        self,
+        change: Callable[[Document], Document],
+        options: ImportOptions | None = None,
+        tables: Callable[[ReadTables], ReadTables] | None = None,
     ) -> Imported:
         """Import anew, as if the files had every object changed.
 
@@ -104,6 +107,8 @@ class Snapshot:
             ``change(object) -> object``: it returns another one, and leaves its argument as it is.
         options : ImportOptions, optional
             Other options.
+        tables : callable, optional
+            What changes in the tables beside the files of the cluster.
 
         Raises
         ------
@@ -115,7 +120,9 @@ class Snapshot:
                 (name, [view.holding(change(view.value)) for view in manifests.flat(views)])
                 for name, views in self.documents
             ]
-            return replace(self, documents=documents, options=options or self.options).imported()
+            read = self.tables if tables is None else tables(self.tables)
+            made = replace(self, documents=documents, tables=read, options=options or self.options)
+            return made.imported()
 
     def imported(self) -> Imported:
         """Make the stages one after another: objects, the cluster, the instance."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.calls import Key
-from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.manifests import ClusterObjects, load
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
 from placeopt.kubernetes.quantities import millicores, whole_bytes
@@ -147,13 +147,27 @@ def read_new_requests(path: AnyPath) -> NewRequests:
     for owner, workload in cluster.workloads.items():
         containers = (*workload.spec.containers, *workload.spec.inits)
         result.containers[owner] = {c.name: c.requests for c in containers}
-    for view in cluster.recommendations:
-        _read_autoscaler(view, result)
+    result.containers |= (advice := recommended(cluster)).containers
+    result.silent = advice.silent
     if not result.containers:
         remedy = "give manifests, VerticalPodAutoscalers that have a recommendation, or CSV"
         raise DocumentError(
             "neither workloads nor recommendations", file=str(path), path="line 1", remedy=remedy
         )
+    return result
+
+
+def recommended(cluster: ClusterObjects) -> NewRequests:
+    """Return what the VerticalPodAutoscalers of a cluster recommend.
+
+    Raises
+    ------
+    DocumentError
+        One of them cannot be read.
+    """
+    result = NewRequests()
+    for view in cluster.recommendations:
+        _read_autoscaler(view, result)
     return result
 
 

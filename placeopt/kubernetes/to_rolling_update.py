@@ -23,9 +23,9 @@ from placeopt.kubernetes.parts import (
     node_prices,
 )
 from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.rolling_document import update_document
+from placeopt.kubernetes.staying import keeps_its_node
 
 
 def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from held_clusters import APART, node, pod
+from little_clusters import container, deployment
+from little_clusters import node as big
 
-from placeopt.kubernetes.consolidate.lifts import Lift, lifted, lifts_of
+from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
 from placeopt.kubernetes.consolidate.situation import planned, solved
+from placeopt.kubernetes.consolidate.wishes import lifts_of
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests
@@ -132,3 +137,72 @@ def test_lifts_save_what_a_new_solve_of_the_edited_dump_saves(tmp_path: Path) ->
             saved, computed = saved + (fresh > 0), computed + 1
     assert computed > 150
     assert saved > 60
+
+
+TYPES = """location,size,cpu_cores,memory_gib,on_demand_usd_per_hour
+us-east-1,m5.large,2,8,0.1
+us-east-1,m5.xlarge,4,16,0.2
+us-east-1,m5.4xlarge,16,64,0.8
+"""
+PODS = ("500m", "900m", "1400m")
+
+
+def pool(types: list[str], **spec: Any) -> dict[str, Any]:
+    """Return a NodePool of some machine types."""
+    kinds = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}
+    made = {"template": {"spec": {"requirements": [kinds]}}, **spec}
+    return {"kind": "NodePool", "metadata": {"name": "any"}, "spec": made}
+
+
+def shop(seed: int) -> list[Any]:
+    """Return two large machines with few pods, one of whose workloads asks for too much."""
+    rng = np.random.default_rng([seed, 7])
+    objects = [big(f"h{k}", "m5.4xlarge", cpu="16", memory="64Gi") for k in range(2)]
+    for k in range(int(rng.integers(4, 7))):
+        containers = [container(cpu=str(rng.choice(PODS))), container("side", cpu="100m")]
+        objects += deployment(f"app{k}", [f"h{k % 2}"], containers)
+    advice = {"containerName": "app", "target": {"cpu": f"{rng.integers(1, 9)}00m"}}
+    return [
+        *objects,
+        {
+            "kind": "VerticalPodAutoscaler",
+            "apiVersion": "autoscaling.k8s.io/v1",
+            "metadata": {"name": "app0", "namespace": "default"},
+            "spec": {"targetRef": {"kind": "Deployment", "name": "app0"}},
+            "status": {"recommendation": {"containerRecommendations": [advice]}},
+        },
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_path: Path) -> None:
+    """Recommended requests, no limits of a NodePool, one more machine type."""
+    objects, prices = shop(seed), tmp_path / "types.csv"
+    prices.write_text(TYPES)
+    (tmp_path / "vpa.json").write_text(json.dumps(objects[-1]))
+    cluster_file, pools = tmp_path / "cluster.json", tmp_path / "pools.json"
+    cluster_file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+
+    def read(made: Any, options: ImportOptions = OPTIONS, other: Any = None) -> Imported:
+        more = [other | {"metadata": {"name": "other"}}] if other else []
+        pools.write_text(json.dumps({"kind": "List", "items": [made, *more]}))
+        files = [cluster_file]
+        return import_files(files, "rolling-update", options, candidates=pools, prices=[prices])
+
+    limits = {"limits": {"cpu": "4"}}
+    base = planned(read(pool(["m5.xlarge"], **limits)))
+    advised = replace(OPTIONS, new_requests=read_new_requests(tmp_path / "vpa.json"))
+    edits = {
+        "default/app0": lambda: read(pool(["m5.xlarge"], **limits), advised),
+        "NodePool any": lambda: read(pool(["m5.xlarge"])),
+        "m5.large": lambda: read(pool(["m5.xlarge"], **limits), other=pool(["m5.large"])),
+    }
+    seen = {one.lift.subject: one for one in lifted(base, lifts_of(base))}
+    assert edits.keys() <= seen.keys()
+    for subject, edit in edits.items():
+        saving = seen[subject].saving
+        fresh = max(0.0, base.cost - solved(edit()).cost)
+        assert saving == pytest.approx(fresh, abs=1e-6), subject
+    assert seen["NodePool any"].saving and seen["m5.large"].saving
+    why = why_nodes_stay(base, list(seen.values()))
+    assert any("limits of its machines" in r.text for node in why for r in node.reasons)

@@ -155,9 +155,10 @@ def consolidate(
 def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, ConsolidationAnswer]:
     """Return the cluster with its plan, and the answer."""
     from placeopt.kubernetes.consolidate.answer import answer
-    from placeopt.kubernetes.consolidate.lifts import lifted, lifts_of
+    from placeopt.kubernetes.consolidate.lifts import lifted
     from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
     from placeopt.kubernetes.consolidate.situation import planned, solved
+    from placeopt.kubernetes.consolidate.wishes import lifts_of
 
     if not any(unit.node for unit in imported.cluster.units):
         raise UsageError("no pod of the files runs: consolidate is about running clusters")

@@ -4,6 +4,7 @@
 ``situation``   a cluster, its cheapest plan, and the nodes that are paid for then
 ``edits``       changes of the cluster's objects that may let it shrink
 ``lifts``       what each of these changes would save: the changed cluster is solved again
+``wishes``      changes of what pods ask for and of what may be bought
 ``reasons``     why each node that stays is still there
 ``answer``      all of it, as a document
 ``pages``       the answer for a terminal, for a pull request, for a report

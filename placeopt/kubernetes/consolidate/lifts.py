@@ -18,6 +18,7 @@ from placeopt.kubernetes.capacity import keeping
 from placeopt.kubernetes.consolidate import edits
 from placeopt.kubernetes.consolidate.edits import Change, on_objects, on_pods
 from placeopt.kubernetes.consolidate.situation import Situation, solved
+from placeopt.kubernetes.importing import ReadTables
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.volumes import SINGLE
@@ -50,6 +51,8 @@ class Lift:
         What to change in the objects of the cluster.
     options : ImportOptions, optional
         Other options of the import.
+    tables : callable, optional
+        What to change in the tables beside the files of the cluster.
     """
 
     cause: str
@@ -59,6 +62,13 @@ class Lift:
     pins: bool
     change: Change = edits.nothing
     options: ImportOptions | None = None
+    tables: Callable[[ReadTables], ReadTables] | None = None
+
+    @property
+    def reason(self) -> str:
+        """Why a node stays that it frees."""
+        rules = not (self.pins or self.options or self.tables)
+        return f"required: {self.cause}" if rules else self.cause
 
     @property
     def key(self) -> tuple[str, str]:
@@ -97,8 +107,8 @@ class Lifted:
         return [name for name in self.base.staying if name not in left]
 
 
-def lifts_of(base: Situation) -> list[Lift]:
-    """Return what may be lifted of a cluster: by cause and owner."""
+def lifts_of_places(base: Situation) -> list[Lift]:
+    """Return what may be lifted of where pods may be: by cause and owner."""
     return [*_pins(base), *_rules(base), *_taints(base)]
 
 
@@ -123,11 +133,14 @@ def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lif
 def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
     """Return the cluster after a lift; None where the changed cluster cannot be imported."""
     try:
-        imported = base.imported.source.changed(lift.change, lift.options)
+        imported = base.imported.source.changed(lift.change, lift.options, lift.tables)
     except PlaceoptError:
         return None
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
-    return solved(imported, base=base, work=0 if bought else _PODS, seed=seed)
+    work = 0 if bought and lift.tables is None else _PODS
+    other = solved(imported, base=base, work=work, seed=seed)
+    # new requests may be more than can be started
+    return other if lift.options is None or other.is_legal or not base.is_legal else None
 
 
 def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
 from placeopt.kubernetes.consolidate.situation import Situation
+from placeopt.kubernetes.consolidate.wishes import TYPES
 from placeopt.plot.markup import number
 
 
@@ -65,8 +66,9 @@ class NodeWhy:
 
 def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeWhy]:
     """Return each node that stays, with its reasons; the dearest first."""
-    known, room = (_pinned(base, lifts), _ruled(lifts)), _Room(base)
-    half = _half(base, lifts)
+    holding = [one for one in lifts if one.lift.cause != TYPES]  # some type is always better
+    known, room = (_pinned(base, lifts), _ruled(holding)), _Room(base)
+    half = _half(base, holding)
     pods = Counter(base.problem.arrays.node_names[n] for n in base.final[base.final >= 0].tolist())
     results = []
     for name in base.staying:
@@ -105,8 +107,8 @@ def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     results: dict[str, list[Reason]] = {}
     for one in sorted(lifts, key=lambda one: -(one.saving or 0.0)):
         for name in one.frees:
-            text = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
-            results.setdefault(name, []).append(Reason(text, one.lift.subject, 0, one.lift.key))
+            reason = Reason(one.lift.reason, one.lift.subject, 0, one.lift.key)
+            results.setdefault(name, []).append(reason)
     return results
 
 
@@ -121,8 +123,7 @@ def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]:
     for one in lifts:
         if one.frees:
             count = Counter(at[pod] for pod in one.lift.pods if pod in at)
-            cause = one.lift.cause if one.lift.pins else f"required: {one.lift.cause}"
-            text = f"{cause}; without it other nodes are enough"
+            text = f"{one.lift.reason}; without it other nodes are enough"
             for name, pods in count.items():
                 results.setdefault(name, []).append(
                     Reason(text, one.lift.subject, pods, one.lift.key)
