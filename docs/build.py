@@ -122,7 +122,14 @@ def write_problems(folder: Path) -> None:
         )
         (folder / f"{kind}.md").write_text(text, encoding="utf-8")
     models = "\n".join(f"../../models/{kind.replace('-', '_')}/README" for kind in kinds)
-    extra = "../../models/README\n../../models/temporal/bin_plans\n../../examples/data/README"
+    extra = "\n".join(
+        (
+            "../../models/README",
+            "../../models/temporal/bin_plans",
+            "../../examples/data/README",
+            "../../examples/machine_reassignment/README",
+        )
+    )
     (folder / "index.md").write_text(
         "# Problems\n\n"
         + toctree("\n".join(kinds))
