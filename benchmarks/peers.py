@@ -29,7 +29,7 @@ SIZES: dict[str, tuple[dict[str, Any], ...]] = {
     "edge-cloud": ({"applications": 50}, {"applications": 100}, {"applications": 300}),
     "rolling-update": ({}, {"applications": 30}, {"applications": 100}),
     "rescheduling": ({"services": 10}, {"services": 20}, {"services": 50}),
-    "multi-cluster": ({"requests": 20}, {"requests": 60}, {"requests": 200}),
+    "multi-cluster": tuple({"requests": size, "rate": 10.0} for size in (20, 60, 200)),
 }
 GOALS = {"rolling-update": ("node_cost", "starts"), "multi-cluster": ("cost", "inequality")}
 #: Weights of goals that are scaled to the ranges of the front.
@@ -58,16 +58,13 @@ def front(kind: str, size: int, seed: int, cap: float | None, seconds: float) ->
         instance(kind, size, seed), seconds=seconds, seed=seed, **asked(kind, cap)
     )
     count = len(GOALS.get(kind, result.objectives))
+    goals = names_of(result.objectives)[:count]
     if not result.points:
-        return {"best": []}
+        return {"best": [], "widths": [1.0] * count, "goals": goals}
     values = result.values[:, :count]
     widths = np.maximum(np.ptp(values, axis=0), 1e-9)
     best = [float((values @ (np.array(w) / widths)).min()) for w in WEIGHTS[count]]
-    return {
-        "best": best,
-        "widths": widths.tolist(),
-        "goals": names_of(result.objectives)[:count],
-    }
+    return {"best": best, "widths": widths.tolist(), "goals": goals}
 
 
 def peer(
@@ -92,15 +89,16 @@ def row(run: Benchmark, kind: str, size: int, cap: float | None, seed: int, at: 
     ours = run.cell(key, lambda: front(kind, size, seed, cap, seconds))
     name = ", ".join(f"{v} {k}" for k, v in SIZES[kind][size].items()) or "10 applications"
     head = [kind, name, "" if cap is None else f"{cap:.0%}", seed]
-    if not ours["best"]:
-        return [*head, "", "no plan", "", "", ""]
     chosen = WEIGHTS[len(ours["goals"])][at]
     weights = (np.array(chosen) / ours["widths"]).tolist()
     arguments = (kind, size, seed, cap, seconds, weights)
     theirs = run.cell(f"{key} weights {at}", lambda: peer(*arguments))
-    best = ours["best"][at]
     said = ", ".join(f"{w:.2g} {goal}" for w, goal in zip(chosen, ours["goals"], strict=True))
     other = theirs["value"]
+    if not ours["best"]:
+        text = "no plan" if other is None else f"{other:.5g}"
+        return [*head, said, "no plan", text, "", "yes" if other is None else "**no**"]
+    best = ours["best"][at]
     if other is None:
         return [*head, said, f"{best:.5g}", "no plan", "", "yes"]
     above = best / other - 1

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from multi_cluster_instances import attainable, instance
 from temporal_instances import tiny
 
 import placeopt
@@ -50,3 +51,16 @@ def test_the_temporal_model_agrees_with_the_proven_front(seed):
     front, weights, values = compare(tiny(seed), "temporal")
     assert {point.status for point in front.points} == {"optimal"}
     assert values @ weights == pytest.approx((front.values @ weights).min(), rel=1e-6)
+
+
+@pytest.mark.parametrize("cap", [0.0, 0.25])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_multi_cluster_model_is_the_best_of_all_plans(seed, cap):
+    problem, weights = instance(seed), np.array([0.3, 0.7]) / [16, 1]
+    values = attainable(problem)
+    values = values[values[:, 3] <= cap]
+    plan = import_module("peers.multi_cluster").best(problem, weights, cap, 20.0, 1)
+    verdict = problem.evaluate(plan)
+    assert verdict.feasible and verdict.values[3] <= cap
+    least = (values[:, 1:3] @ weights).min()
+    assert verdict.values[1:3] @ weights == pytest.approx(least, abs=1e-4 if cap else 1e-9)
