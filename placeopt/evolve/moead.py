@@ -29,6 +29,10 @@ STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
 #: Share of the budget at which parts of the archive are recombined, and the share that this takes
 #: (benchmarks/heldout.md).
 RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
+#: What is added to the value of a plan that is as far above a limit of a goal as the limit is above
+#: the ideal point. Plans that are a little outside keep the vectors apart; refusing them all loses
+#: half the hypervolume inside (tests/test_limits.py). The archive has plans inside alone.
+BEYOND = 1.0
 
 
 @allocating_kernel
@@ -89,7 +93,9 @@ def _fittest(weights, columns, excess):
 
 
 @kernel
-def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, excess, limit):
+def _replace(
+    children, child_F, child_excess, candidates, weights, ideal, most, price, X, F, excess, limit
+):
     """Let each child replace the vectors of at most `limit` of its candidates that it improves.
 
     Changes in place `ideal` (objectives,), and of the subproblems `X` (n, num_genes), `F`
@@ -100,6 +106,7 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
     children, child_F, child_excess : (block, num_genes), (block, objectives), (block,)
     candidates : (block, width) subproblems
     weights : (n, objectives)
+    most, price : (objectives,) limits of goals, and what a unit above them adds to a value
     """
     num = len(ideal)
     for k in range(len(children)):
@@ -112,6 +119,9 @@ def _replace(children, child_F, child_excess, candidates, weights, ideal, X, F, 
             for m in range(num):  # Tchebycheff
                 own = max(own, weights[j, m] * (child_F[k, m] - ideal[m]))
                 theirs = max(theirs, weights[j, m] * (F[j, m] - ideal[m]))
+            for m in range(num):
+                own += price[m] * max(0.0, child_F[k, m] - most[m])
+                theirs += price[m] * max(0.0, F[j, m] - most[m])
             if child_excess[k] < excess[j] or (child_excess[k] == excess[j] and own < theirs):
                 excess[j] = child_excess[k]
                 for gene in range(X.shape[1]):
@@ -144,9 +154,10 @@ class _Population:
 
     def __init__(self, search: VectorSearch, neighbours: int, fineness: float):
         self.lattice, self.neighbours = _subproblems(len(search.objectives), neighbours, fineness)
+        self.most, self._rules = search.most, search.encoder.num_constraints
         X, F, G = search.evaluate(search.first(len(self.lattice)))
         search.archive.settle()
-        self._fill(X, F, G.sum(axis=1))
+        self._fill(X, F, self.broken(G))
         self.state = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
 
     def refine(self, search: VectorSearch, neighbours: int, fineness: float) -> None:
@@ -163,15 +174,23 @@ class _Population:
         self._fill(
             np.concatenate((self.X, X)),
             np.concatenate((self.F, F)),
-            np.concatenate((self.excess, G.sum(axis=1))),
+            np.concatenate((self.excess, self.broken(G))),
         )
+
+    def broken(self, G: np.ndarray) -> np.ndarray:
+        """Return the violations of the instance's rules; limits of goals are prices here, (k,)."""
+        return np.asarray(G[:, : self._rules].sum(axis=1))
 
     def _fill(self, X: np.ndarray, F: np.ndarray, excess: np.ndarray) -> None:
         """Choose the best of some vectors for every weight."""
         best = F[excess == excess.min()]
         self.ideal = best.min(axis=0)
-        self.weights = self.lattice / np.maximum(best.max(axis=0) - self.ideal, 1e-9)
-        chosen = _fittest(self.weights, np.ascontiguousarray((F - self.ideal).T), 1e9 * excess)
+        reach = np.maximum(np.minimum(best.max(axis=0), self.most) - self.ideal, 1e-9)
+        self.weights, self.price = self.lattice / reach, BEYOND / reach
+        above = np.maximum(F - self.most, 0.0) @ self.price
+        chosen = _fittest(
+            self.weights, np.ascontiguousarray((F - self.ideal).T), 1e9 * excess + above
+        )
         self.X, self.F, self.excess = X[chosen], F[chosen], excess[chosen]
 
 
@@ -234,5 +253,16 @@ def _generation(
     varied = search.encoder.vary(search.rng, p.X[parents[0]], p.X[parents[1]])
     children, F, G = search.evaluate(varied)
     _replace(
-        children, F, G.sum(axis=1), candidates, p.weights, p.ideal, p.X, p.F, p.excess, replacements
+        children,
+        F,
+        p.broken(G),
+        candidates,
+        p.weights,
+        p.ideal,
+        p.most,
+        p.price,
+        p.X,
+        p.F,
+        p.excess,
+        replacements,
     )

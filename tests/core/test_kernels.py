@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placeopt.core.kernels.annealing import most_worse
 from placeopt.core.kernels.random import below, mix, next_bits, uniform
 from placeopt.core.kernels.union_find import join, root
 
@@ -39,6 +40,14 @@ def test_numbers_are_spread_evenly() -> None:
     assert len(counts) == 8 and abs(counts - 2000).max() < 200
     shares = np.array([uniform(state) for _ in range(10_000)])
     assert 0 <= shares.min() and shares.max() < 1 and abs(shares.mean() - 0.5) < 0.02
+
+
+def test_annealing_takes_what_is_worse_with_the_odds_of_metropolis() -> None:
+    state = np.array([9], dtype=np.uint64)
+    drawn = np.array([most_worse(2.0, state) for _ in range(20_000)])
+    assert (drawn >= 0).all() and most_worse(0.0, state) == 0
+    for worse in (0.5, 2.0, 6.0):
+        assert abs((drawn >= worse).mean() - np.exp(-worse / 2.0)) < 0.01
 
 
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from machine_reassignment.kernels import (
     at_home,
     dependencies_kept,
@@ -14,6 +12,7 @@ from machine_reassignment.kernels import (
     spread_kept,
     swap_change,
 )
+from placeopt.core.kernels.annealing import most_worse
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
 
@@ -33,11 +32,7 @@ def _accepted(change, away, weights, temperature, rng):
     """Return whether annealing takes a change (3,) that takes `away` from home."""
     worse = weights[0] * change[0] + weights[1] * change[1] + weights[2] * change[2]
     worse += away * temperature
-    if worse <= 0:
-        return True
-    if worse > 40 * temperature:
-        return False
-    return uniform(rng) < math.exp(-worse / temperature)
+    return worse <= 0 or worse <= most_worse(temperature, rng)
 
 
 @kernel
@@ -95,9 +90,7 @@ def _try_chain(a, s, p, q, m, bias, weights, temperature, rng, change):
         move(a, s, p, k)
         away = at_home(a, p, before, k) * bias[p] + at_home(a, q, k, m) * bias[q]
         worse = cost(a, s, weights) - old + away * temperature
-        if worse <= 0 or (
-            worse <= 40 * temperature and uniform(rng) < math.exp(-worse / temperature)
-        ):
+        if worse <= 0 or worse <= most_worse(temperature, rng):
             return True
         move(a, s, p, before)
     move(a, s, q, k)

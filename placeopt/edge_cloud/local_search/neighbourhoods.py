@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.annealing import most_worse
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
@@ -307,7 +308,7 @@ def improve(task, state, search, rounds, temperature, limit):
         removed = chosen[: _choose(task, state, chosen)]
         before = _remove(task, state, removed, old)
         _draw_prices(task, state, price)
-        gate = before - temperature * np.log(max(1e-300, uniform(state.random)))
+        gate = before + most_worse(temperature, state.random)
         after = _rebuild(task, state, search, price, removed, gate, limit)
         if after <= gate:
             _accept(task, state, removed, after - before)

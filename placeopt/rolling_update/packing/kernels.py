@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.annealing import most_worse
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.rolling_update.packing.loads import (
@@ -496,7 +497,7 @@ def repair(instance, state, rounds, hottest, coldest):
         i = _member(state, o)
         if i < 0:
             return False  # what cannot move is too much for the node
-        limit = -temperature * np.log(1.0 - uniform(state.random))
+        limit = most_worse(temperature, state.random)
         if uniform(state.random) < _GROUP_ODDS:
             c = below(state.random, len(state.open_first) - 1)
             if instance.cluster[o] != c:
