@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.commands import CLUSTERS, add
-from placeopt.cli.screen import AsJson, Quiet, emit_json, emit_table, for_people, say
+from placeopt.cli.screen import AsJson, Quiet, emit_json, emit_table, for_people, say, warn
 from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -118,14 +118,17 @@ def trace(
     ],
     output: Annotated[Path, Option("-o", "--output", help="Trace to write.")] = Path("trace.json"),
     prices: Annotated[
-        Path | None, Option(help="CSV file of prices: machine, usd_per_hour.")
+        Path | None,
+        Option(help="CSV file of prices: machine (with or without zone), usd_per_hour."),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Read the trace of a cluster from what recorded it."""
-    from placeopt.backtest.readers import read
+    from placeopt.backtest.readers import read, unpriced
     from placeopt.core.files.documents import write_json
 
     result: ClusterTrace = read(source, prices)
+    if names := unpriced(result):
+        warn([f"machines without a price cost nothing: {', '.join(names[:8])}; see --prices"])
     write_json(output, result.model_dump(mode="json", exclude_defaults=True))
     say(f"{len(result.nodes)} nodes, {len(result.pods)} pods, {result.seconds / 86400:.1f} days")

@@ -44,6 +44,9 @@ class Door:
         the plan, and the SHA-256 of its instance.
     schemas : mapping of str to str
         Word of ``placeopt schema`` -> the pydantic class of a document.
+    traces : str or None
+        A module with ``reads(folder) -> bool`` and ``read(folder)``, which returns the trace that
+        `placeopt.backtest` plays.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Door:
     next_steps: str | None = None
     plans: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
+    traces: str | None = None
 
     def load(self, member: str) -> Any:
         """Return what a member that is a string stands for.

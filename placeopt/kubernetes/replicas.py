@@ -271,11 +271,16 @@ def _why_expendable(cluster: ClusterObjects, spec: PodSpec, rules: MovingRules) 
     return ""
 
 
-def _bound(kind: str, pod: Pod) -> str:
+def comes_with_node(kind: str, pod: Pod) -> str:
+    """Return what a pod is that comes with its node, whose controller is of a kind; else empty."""
     if kind == "DaemonSet":
         return "pods of a DaemonSet"
-    if kind == "Node" or _MIRROR in pod.meta.annotations:
-        return "static pods"
+    return "static pods" if kind == "Node" or _MIRROR in pod.meta.annotations else ""
+
+
+def _bound(kind: str, pod: Pod) -> str:
+    if text := comes_with_node(kind, pod):
+        return text
     if not pod.spec.node and _nominated(pod):
         return "pods that wait for room that the scheduler makes on their node (nominated)"
     return "pods that are ending: they hold their room until they are gone" if pod.leaving else ""

@@ -158,6 +158,12 @@ def _why_ports(unit: Replica) -> str:
     return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
 
 
+def evictable(unit: Replica) -> bool:
+    """Return whether autoscalers may evict a pod: it has a controller, and says nothing against."""
+    told = unit.annotations.get(_SAFE) == "false" or _protects(unit.annotations)
+    return unit.kind != "Pod" and not told
+
+
 def keeps_its_node(node: KubernetesNode) -> bool:
     """Return whether a node is annotated to be left alone."""
     annotations = node.meta.annotations

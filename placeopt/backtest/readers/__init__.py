@@ -1,7 +1,8 @@
 """Traces from other formats; each module reads one.
 
-A distribution adds a reader by the entry point group ``placeopt.trace_readers``: a module with
-``reads(folder) -> bool`` and ``read(folder) -> ClusterTrace``.
+A reader is a module with ``reads(folder) -> bool`` and ``read(folder) -> ClusterTrace``. A door
+names one as its ``traces``; a distribution adds one by the entry point group
+``placeopt.trace_readers``.
 """
 
 from __future__ import annotations
@@ -10,9 +11,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from placeopt.backtest.trace import ClusterTrace
-from placeopt.core.errors import DocumentError
+from placeopt.backtest.trace import ClusterTrace, built
+from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.spec import load
+from placeopt.doors import doors
 
 #: Our readers, in the order in which they are tried.
 OWN = ("openb", "table", "prometheus")
@@ -27,6 +29,7 @@ def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
         No reader knows it, or what is in it is wrong.
     """
     modules: list[Any] = [load(f"placeopt.backtest.readers.{name}") for name in OWN]
+    modules += [load(door.traces) for door in doors() if door.traces]
     modules += [point.load() for point in entry_points(group="placeopt.trace_readers")]
     for module in modules:
         if module.reads(folder):
@@ -35,17 +38,47 @@ def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
     raise DocumentError(
         "is no folder that a reader knows",
         file=str(folder),
-        remedy="give openb's two files, machines.csv and pods.csv, or Prometheus' *.json",
+        remedy="give openb's two files, machines.csv and pods.csv, Prometheus' *.json, or dumps of "
+        "kubectl get -o json taken at intervals",
     )
 
 
 def priced(trace: ClusterTrace, path: Path) -> ClusterTrace:
-    """Return a trace with the prices of a CSV file: machine, usd_per_hour."""
+    """Return a trace with the prices of a CSV file: machine, usd_per_hour.
+
+    A price of ``m5.large`` is that of ``m5.large/zone``, too, where that has none of its own.
+
+    Raises
+    ------
+    DocumentError
+        The file cannot be read, or names a machine that the trace does not have.
+    """
     from placeopt.backtest.readers.table import number, rows
 
-    prices = {row["machine"]: number(row, "usd_per_hour", path, k) for k, row in rows(path)}
-    machines = [
-        m.model_copy(update={"usd_per_hour": prices.get(m.name, m.usd_per_hour)})
-        for m in trace.machines
-    ]
-    return trace.model_copy(update={"machines": tuple(machines)})
+    names = {name for m in trace.machines for name in (m.name, _kind(m.name))}
+    prices = {}
+    for line, row in rows(path):
+        name = row.get("machine", "")
+        if name not in names:
+            raise DocumentError(
+                f"machine {name!r} is not in the trace",
+                file=str(path),
+                path=f"line {line}",
+                remedy=did_you_mean(name, names),
+            )
+        prices[name] = number(row, "usd_per_hour", path, line)
+    machines = []
+    for m in trace.machines:
+        usd = prices.get(m.name, prices.get(_kind(m.name), m.usd_per_hour))
+        machines.append({**m.model_dump(), "usd_per_hour": usd})
+    document = {**trace.model_dump(exclude_defaults=True), "machines": machines}
+    return built(document, str(path))
+
+
+def _kind(name: str) -> str:
+    return name.partition("/")[0]
+
+
+def unpriced(trace: ClusterTrace) -> list[str]:
+    """Return the machines without a price."""
+    return [m.name for m in trace.machines if m.usd_per_hour == 0]

@@ -43,7 +43,12 @@ Series = list[tuple[dict[str, str], list[tuple[float, float]]]]
 
 def reads(folder: Path) -> bool:
     """Whether a folder holds what this reads."""
-    return any('"matrix"' in file.read_text("utf-8")[:2000] for file in folder.glob("*.json"))
+    return any('"matrix"' in _head(file) for file in folder.glob("*.json"))
+
+
+def _head(file: Path) -> str:
+    with open(file, encoding="utf-8", errors="replace") as stream:
+        return stream.read(2000)
 
 
 def read(folder: Path) -> ClusterTrace:

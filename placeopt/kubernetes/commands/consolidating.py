@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,12 +146,27 @@ def consolidate(
     )
     base, result = _answered(imported, allow_stops, seed)
     _show(result, form or ("table" if for_people() else "json"))
+    say(_every_night(files))
     if output is not None:
         warn(folder.write(output, base, result))
         say(f"wrote {output}: {', '.join(name for name in folder.FILES)}")
     if fail_above is not None and result.saving > fail_above:
         say(f"the plan saves {result.saving:g} {result.unit}, more than {fail_above:g}")
         raise typer.Exit(3)
+
+
+def _every_night(files: Sequence[str]) -> str:
+    """Return how to play such plans on what was recorded, where it is: on the folder of dumps."""
+    from placeopt.kubernetes.moments import has_several
+
+    folder = Path(files[0]).parent
+    known = len(files) == 1 and Path(files[0]).is_file() and has_several(folder)
+    name = shlex.quote(str(folder)) if known else "FOLDER"
+    more = "" if known else ", of dumps taken every ten minutes"
+    return (
+        f"what nightly plans would have saved: placeopt import trace {name} -o trace.json && "
+        f"placeopt backtest trace.json --policy none --policy placeopt:interval=24h{more}"
+    )
 
 
 def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, ConsolidationAnswer]:

@@ -1,0 +1,146 @@
+"""Dumps of one cluster, taken at intervals into a folder: which files are of which moment.
+
+The time of a dump is that in the name of its file, or of the folder that it lies in:
+2026-11-01T1000Z, 20261101-100000, or seconds since 1970. Without an offset it is UTC. Where no name
+has a time, it is the latest one that the dump itself states: kubelets say every five minutes that
+they are there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from placeopt.core.errors import DocumentError
+from placeopt.kubernetes import manifests
+from placeopt.kubernetes.dumps import with_folders
+from placeopt.kubernetes.reading import View
+
+_IN_NAME = re.compile(
+    r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T_. -]?(\d\d)[:_.-]?(\d\d)(?:[:_.-]?(\d\d))?(?:\.\d+)?"
+    r"(?:Z|([+-])(\d\d):?(\d\d))?(?!\d)"
+)
+_EPOCH = re.compile(r"(?<!\d)1\d{9}(?!\d)")
+_STATED = re.compile(
+    r'(?:lastHeartbeatTime|creationTimestamp|renewTime|startedAt|finishedAt|startTime)"?: *"?'
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)"
+)
+#: Seconds that clocks of machines may differ.
+_SLACK = 60.0
+
+
+class Moment(NamedTuple):
+    """Dumps that were taken at one time: s since 1970, and the documents of each file."""
+
+    at: float
+    files: list[tuple[str, list[View]]]
+
+
+def moments(folder: Path) -> Iterator[Moment]:
+    """Yield the moments of a folder, one after another: only one is in memory.
+
+    Raises
+    ------
+    DocumentError
+        There is one moment alone, some names have no time, or a dump is later than its name says.
+    """
+    at = _times(folder)
+    named = bool(at)
+    files: dict[float, list[Path]] = defaultdict(list)
+    for file in map(Path, with_folders([folder])):
+        files[at[file] if named else stated(file)].append(file)
+    if len(files) < 2:
+        raise DocumentError(
+            "has dumps of one moment only, which tell of no time",
+            file=str(folder),
+            remedy="take one every ten minutes, with its time as name: "
+            'kubectl get nodes,pods,poddisruptionbudgets -A -o json > "$(date -u +%FT%TZ).json"',
+        )
+    for moment in sorted(files):
+        for file in files[moment] if named else ():
+            _require_earlier(file, moment)
+        yield Moment(moment, manifests.read_documents(files[moment]))
+
+
+def has_several(folder: Path) -> bool:
+    """Whether a folder has dumps whose names say several times."""
+    files = (f for f in folder.glob("*.*") if f.suffix in (".json", ".yaml", ".yml"))
+    return len({_named([file.name]) for file in files} - {None}) > 1
+
+
+def _times(folder: Path) -> dict[Path, float]:
+    """Return the time that each file's name says; nothing where none does.
+
+    Raises
+    ------
+    DocumentError
+        Only some do.
+    """
+    files = [Path(file) for file in with_folders([folder])]
+    times = {file: _named(file.relative_to(folder).parts) for file in files}
+    known = {file: at for file, at in times.items() if at is not None}
+    for file in files if known else ():
+        if file not in known:
+            raise DocumentError(
+                "has no time in its name, as other dumps have",
+                file=str(file),
+                remedy="name it by its time, such as 2026-11-01T10:00:00Z.json, or take it away",
+            )
+    return known
+
+
+def _named(parts: Iterable[str]) -> float | None:
+    for part in reversed(list(parts)):
+        if found := _IN_NAME.search(part):
+            *numbers, sign, hours, minutes = found.groups(default="0")
+            year, month, day, hour, minute, second = map(int, numbers)
+            offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+            try:
+                said = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+                return (said - offset).timestamp()
+            except ValueError:
+                continue
+        if seconds := _EPOCH.search(part):
+            return float(seconds[0])
+    return None
+
+
+def stated(file: Path) -> float:
+    """Return the latest time that a dump states, s since 1970.
+
+    Raises
+    ------
+    DocumentError
+        It states none.
+    """
+    latest = max(_STATED.findall(file.read_text("utf-8", errors="replace")), default=None)
+    if latest is None:
+        raise DocumentError(
+            "has no time, neither in its name nor in its objects",
+            file=str(file),
+            remedy="name it by its time, such as 2026-11-01T10:00:00Z.json",
+        )
+    return seconds_of(latest)
+
+
+def seconds_of(text: str) -> float:
+    """Return a time of Kubernetes, such as 2026-11-01T10:00:00Z, in s since 1970."""
+    return datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+
+
+def _require_earlier(file: Path, at: float) -> None:
+    """Raise where a dump states a time after that of its name."""
+    latest = _STATED.findall(file.read_text("utf-8", errors="replace"))
+    if latest and seconds_of(max(latest)) > at + _SLACK:
+        text = file.read_text("utf-8", errors="replace")
+        line = text.count("\n", 0, text.index(max(latest))) + 1
+        raise DocumentError(
+            f"states {max(latest)}Z, after the time of its name: the clock goes back",
+            file=str(file),
+            path=f"line {line}",
+            remedy="name dumps by their time in UTC, as date -u +%FT%TZ prints it",
+        )
