@@ -7,6 +7,7 @@
 ``state``       room of nodes, in arrays
 ``scheduler``   filters and scores of schedulers, one kernel
 ``engine``      the clock, events, the heap
+``rollouts``    pods of a revision follow those of the one before
 ``execution``   plans carried out step by step
 ``ledger``      money, waits, disruptions
 ``policies``    one file each: `decide(view, now)` returns actions

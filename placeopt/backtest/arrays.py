@@ -6,8 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.backtest.state import Need, Room, empty_room
+from placeopt.backtest.state import (
+    APART,
+    COUNTED,
+    SPREAD,
+    TOGETHER,
+    Need,
+    PodGroups,
+    Room,
+    empty_room,
+)
 from placeopt.backtest.trace import ClusterTrace, TracePod
+
+#: Pods of a node where nothing is said.
+_ANY = 2**31
 
 
 @dataclass(frozen=True)
@@ -31,12 +43,13 @@ class TraceArrays:
     workload : ndarray
         (pods,) Number of the workload.
     workloads : list of str
-    fixed : ndarray
-        (pods,) Whether nobody may move it.
+    fixed, alone : ndarray
+        (pods,) Whether nobody may move it; whether it can be evicted alone.
     budget : ndarray
         (workloads,) Pods that may be down at a time.
     allowed : ndarray
         (sets, nodes)
+    rules : PodGroups
     """
 
     trace: ClusterTrace
@@ -53,16 +66,29 @@ class TraceArrays:
     workload: np.ndarray
     workloads: list[str]
     fixed: np.ndarray
+    alone: np.ndarray
     budget: np.ndarray
     allowed: np.ndarray
-    groups: int
+    rules: PodGroups
 
     def room(self) -> Room:
         """Return all nodes, off and empty."""
         machines = self.trace.machines
-        sizes = np.array([(m.cpu_millicores, m.memory_mib, m.gpus) for m in machines])
-        cpu, memory, gpus = sizes[self.machine].T
-        return empty_room(cpu, memory, gpus, self.allowed, self.groups)
+        zones = {zone: k for k, zone in enumerate(dict.fromkeys(m.zone for m in machines))}
+        sizes = np.array(
+            [
+                (
+                    m.cpu_millicores,
+                    m.memory_mib,
+                    m.gpus,
+                    _ANY if m.pods is None else m.pods,
+                    zones[m.zone],
+                )
+                for m in machines
+            ]
+        )
+        cpu, memory, gpus, most, zone = sizes[self.machine].T
+        return empty_room(cpu, memory, gpus, most, zone, self.allowed, self.rules)
 
 
 def arrays_of(trace: ClusterTrace) -> TraceArrays:
@@ -81,12 +107,8 @@ def arrays_of(trace: ClusterTrace) -> TraceArrays:
     per_machine = np.array([[_may(m, one) for m in trace.machines] for one in sets], dtype=np.int64)
     workloads: dict[str, int] = {}
     workload = [workloads.setdefault(p.workload or p.name, len(workloads)) for p in trace.pods]
-    groups: dict[int, int] = {}
-    apart = [
-        groups.setdefault(w, len(groups)) if p.apart else -1
-        for p, w in zip(trace.pods, workload, strict=True)
-    ]
-    need = _need(trace.pods, node_set, apart)
+    rules, row = _rules(trace)
+    need = _need(trace.pods, node_set, row)
     rows = np.column_stack(need)
     budget = np.full(len(workloads), np.iinfo(np.int64).max)
     for name, number in trace.budgets.items():
@@ -107,9 +129,10 @@ def arrays_of(trace: ClusterTrace) -> TraceArrays:
         workload=np.array(workload, dtype=np.int64),
         workloads=list(workloads),
         fixed=np.array([p.fixed for p in trace.pods]),
+        alone=np.array([p.alone for p in trace.pods]),
         budget=budget,
         allowed=per_machine[:, machine],
-        groups=len(groups),
+        rules=rules,
     )
 
 
@@ -122,9 +145,49 @@ def _may(machine, wanted: tuple[tuple[str, ...], ...]) -> bool:
     )
 
 
-def _need(pods: tuple[TracePod, ...], node_set: list[int], apart: list[int]) -> Need:
+def _rules(trace: ClusterTrace) -> tuple[PodGroups, list[int]]:
+    """Return what pods have to do with each other, and the row of each pod; -1: nothing."""
+    known = {rule.name: rule for rule in trace.rules}
+    groups: dict[tuple[str, str], int] = {}
+    per_zone: list[int] = []
+    rows: dict[tuple[tuple[int, int, int], ...], int] = {}
+
+    def group(kind: str, name: str, zone: bool = False) -> int:
+        if (kind, name) not in groups:
+            groups[kind, name] = len(groups)
+            per_zone.append(int(zone))
+        return groups[kind, name]
+
+    row = []
+    for pod in trace.pods:
+        own = [("ports", port) for port in pod.ports]
+        own += [("workload", pod.workload or pod.name)] if pod.apart else []
+        entries = [(what, group(*one), 0) for one in own for what in (COUNTED, APART)]
+        for name in pod.counts:
+            rule = known[name]
+            entries.append((COUNTED, group("counts", name, rule.per == "zone"), 0))
+            if rule.kind == "apart":
+                entries.append((APART, group("keeps", name, rule.per == "zone"), 0))
+        for name in pod.keeps:
+            rule = known[name]
+            what = {"apart": APART, "together": TOGETHER, "spread": SPREAD}[rule.kind]
+            entries.append((what, group("counts", name, rule.per == "zone"), rule.max_skew))
+            if rule.kind == "apart":
+                entries.append((COUNTED, group("keeps", name, rule.per == "zone"), 0))
+        key = tuple(dict.fromkeys(entries))
+        row.append(rows.setdefault(key, len(rows)) if key else -1)
+    first = np.cumsum([0, *map(len, rows)])
+    flat = [entry for key in rows for entry in key]
+    return PodGroups(
+        np.array(per_zone or [0], dtype=np.int64),
+        first.astype(np.int64),
+        np.array(flat, dtype=np.int64).reshape(-1, 3),
+    ), row
+
+
+def _need(pods: tuple[TracePod, ...], node_set: list[int], rules: list[int]) -> Need:
     rows = [
         (p.cpu_millicores, p.memory_mib, p.gpus, p.gpu_share if p.gpus else 0, s, a)
-        for p, s, a in zip(pods, node_set, apart, strict=True)
+        for p, s, a in zip(pods, node_set, rules, strict=True)
     ]
     return Need(*(np.ascontiguousarray(column) for column in np.array(rows, dtype=np.int64).T))

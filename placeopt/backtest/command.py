@@ -46,6 +46,10 @@ def backtest(
     more: Annotated[list[str] | None, Argument(metavar="[SWEEP]...", help="Further ones.")] = None,
     seeds: Annotated[int, Option(min=1, max=1000, help="Runs of each, with seeds from 1.")] = 1,
     jobs: Annotated[int, Option(min=1, max=256, help="Processes.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
+    ] = None,
     output: Annotated[
         Path,
         Option("-o", "--output", metavar="DIR", help="Folder. Runs that it has are not run again."),
@@ -64,6 +68,7 @@ def backtest(
     from placeopt.backtest.study import front_of, settings_of, study
     from placeopt.backtest.trace import read
     from placeopt.core.files.documents import write_json, write_text
+    from placeopt.core.runs.workers import Workers
 
     if more and not sweep:
         raise UsageError(f"unexpected {more[0]!r}; legal behind --sweep: setting=value,value")
@@ -72,8 +77,9 @@ def backtest(
     )
     document = read(trace)
     say(f"{len(policies) * seeds} runs; there are the policies {', '.join(names())}")
+    workers = Workers(jobs, scheduler)
     results = study(
-        document, policies, range(1, seeds + 1), output / "runs", jobs, on_result=_Progress()
+        document, policies, range(1, seeds + 1), output / "runs", workers, on_result=_Progress()
     )
     front = front_of(results)
     write_json(output / "table.json", results)
@@ -113,7 +119,8 @@ def trace(
         Path,
         Argument(
             metavar="SOURCE",
-            help="A folder of openb, of Prometheus exports, of dumps, or of CSV files.",
+            help="A folder of openb, of Prometheus exports, of dumps, or of CSV files; or a "
+            "multi-cluster instance.",
         ),
     ],
     output: Annotated[Path, Option("-o", "--output", help="Trace to write.")] = Path("trace.json"),

@@ -33,6 +33,7 @@ from placeopt.backtest.events import (
 from placeopt.backtest.execution import Executor
 from placeopt.backtest.ledger import Ledger
 from placeopt.backtest.policies.base import ClusterView, Policy
+from placeopt.backtest.rollouts import rollouts_of
 from placeopt.backtest.scheduler import RULES, fits, place, typical
 from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, give, take
 
@@ -91,6 +92,7 @@ class Twin:
         self.needs = list(zip(*(column.tolist() for column in arrays.need), strict=True))
         self._class = arrays.of_class.tolist()
         self._created = arrays.created.tolist()
+        self.rollouts = rollouts_of(arrays.trace)
         self.executor = Executor(self)
         self._begin()
 
@@ -196,6 +198,10 @@ class Twin:
         deleted = float(self.arrays.deleted[p])
         if deleted < np.inf:
             self.plan(deleted, END, p, -1)
+        if self.rollouts.may_come(p):
+            self._make(p)
+
+    def _make(self, p: int) -> None:
         self.node_of[p] = WAITING
         self.waiting[p] = self.now
         self.ledger.waiting += 1
@@ -230,22 +236,23 @@ class Twin:
 
     def put(self, p: int, n: int, gpu_set: int) -> None:
         """Let a pod start on a node."""
-        cpu, memory, _, share, _, apart = self.needs[p]
-        take(self.room, n, cpu, memory, share, gpu_set, apart)
+        cpu, memory, _, share, _, rules = self.needs[p]
+        take(self.room, n, cpu, memory, share, gpu_set, rules)
         self.node_of[p], self.gpu_set[p] = n, gpu_set
         self.on_node[n][p] = None
         self.life[p] += 1
         self.ledger.cpu += cpu
         ready = self.now + self.arrays.trace.pod_start_s
         self.ready_at[p] = ready
-        if p in self.down or self.arrays.work[p] == self.arrays.work[p]:
+        job = self.arrays.work[p] == self.arrays.work[p]
+        if job or p in self.down or p in self.rollouts.makes:
             self.plan(ready, POD_READY, p, int(self.life[p]))
 
     def remove(self, p: int) -> int:
         """Take a pod off its node, return the node; one that is closed goes when it is empty."""
         n = int(self.node_of[p])
-        cpu, memory, _, share, _, apart = self.needs[p]
-        give(self.room, n, cpu, memory, share, int(self.gpu_set[p]), apart)
+        cpu, memory, _, share, _, rules = self.needs[p]
+        give(self.room, n, cpu, memory, share, int(self.gpu_set[p]), rules)
         del self.on_node[n][p]
         self.ledger.cpu -= cpu
         self.life[p] += 1
@@ -266,8 +273,12 @@ class Twin:
         if work == work:
             self.plan(self.now + work, END, p, int(self.life[p]))
         self.executor.ready(p)
+        for old in self.rollouts.is_ready(p):
+            self._end(old)
 
     def _end(self, p: int) -> None:
+        if not self.rollouts.may_end(p):
+            return
         if self.node_of[p] >= 0:
             self.executor.ended(p)
             self.remove(p)
@@ -279,6 +290,10 @@ class Twin:
         if p in self.down:
             self.ledger.down_seconds += self.now - self.down.pop(p)
         self.node_of[p] = GONE
+        for old in self.rollouts.is_ready(p):
+            self._end(old)
+        for new in self.rollouts.has_ended(p):
+            self._make(new)
 
     def back_to_queue(self, p: int) -> None:
         """Stop a pod: another copy waits for a place, behind all that wait."""
@@ -379,11 +394,13 @@ class Twin:
             needs=self.needs,
             of_class=self._class,
             fixed=arrays.fixed,
+            alone=arrays.alone,
             gpu_set=self.gpu_set.copy(),
             workload=arrays.workload,
             busy=self.executor.busy,
             machines=arrays.trace.machines,
             down=list(self.down),
+            created=arrays.created,
         )
 
     def can_take(self, p: int, n: int) -> bool:

@@ -56,8 +56,12 @@ class Executor:
             self._twin.buy(action.which)
 
     def take_up(self, actions: Iterable[Action]) -> None:
-        """Begin a plan; one that goes on is ended by a new one, an empty one lets it go on."""
+        """Begin a plan, which ends one that goes on; nodes that go beside it are no plan."""
         steps = deque(actions)
+        if self.busy and all(action.do == "close" for action in steps):
+            for action in steps:
+                self._take(action)
+            return
         if not steps:
             return
         self._twin.ledger.dropped += len(self._steps)
@@ -125,7 +129,8 @@ class Executor:
         """Start a copy of a pod on a node; the old one ends when the new one is ready."""
         twin = self._twin
         old = int(twin.node_of[p])
-        if old < 0 or old == n or twin.arrays.fixed[p] or not twin.can_take(p, n):
+        stays = twin.arrays.fixed[p] or twin.arrays.alone[p]
+        if old < 0 or old == n or stays or not twin.can_take(p, n):
             twin.ledger.dropped += 1
             return
         _, _, gpus, share, _, _ = twin.needs[p]
@@ -159,8 +164,8 @@ class Executor:
         p, old, gpu_set = self._moving
         self._moving = None
         twin = self._twin
-        cpu, memory, _, share, _, apart = twin.needs[p]
-        give(twin.room, old, cpu, memory, share, gpu_set, apart)
+        cpu, memory, _, share, _, rules = twin.needs[p]
+        give(twin.room, old, cpu, memory, share, gpu_set, rules)
         twin.ledger.cpu -= cpu
         twin.freed = True
         if twin.room.state[old] != OFF:

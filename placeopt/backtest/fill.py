@@ -29,7 +29,7 @@ def _fill(rule, room, need, of_class, order, kinds, rank, state, out, arrived, h
             need.gpus[p],
             need.share[p],
             need.nodes[p],
-            need.apart[p],
+            need.rules[p],
             of_class[p],
             kinds,
             rank,
@@ -37,7 +37,7 @@ def _fill(rule, room, need, of_class, order, kinds, rank, state, out, arrived, h
             out,
         )
         if n >= 0:
-            take(room, n, need.cpu[p], need.memory[p], need.share[p], out[0], need.apart[p])
+            take(room, n, need.cpu[p], need.memory[p], need.share[p], out[0], need.rules[p])
             taken += wanted
         arrived[k], held[k] = asked, taken
     return taken

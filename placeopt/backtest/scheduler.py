@@ -26,7 +26,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.backtest.state import MOST_GPUS, READY, WHOLE
+from placeopt.backtest.state import (
+    APART,
+    COUNTED,
+    MOST_GPUS,
+    OFF,
+    READY,
+    SPREAD,
+    STARTING,
+    TOGETHER,
+    WHOLE,
+)
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below
 
@@ -100,13 +110,72 @@ def typical(need, of_class: np.ndarray, nodes: int, popular: float = 0.95) -> Ty
 
 
 @kernel
-def fits(room, n, cpu, memory, gpus, share, nodes, apart):
+def fits(room, n, cpu, memory, gpus, share, nodes, rules):
     """Whether a pod may stand on node `n` and has the room; arrays of `room` are (nodes, ...)."""
     if room.state[n] != READY or room.cpu[n] < cpu or room.memory[n] < memory:
         return False
-    if not room.allowed[nodes, n] or (apart >= 0 and room.beside[apart, n] > 0):
+    if not room.allowed[nodes, n] or room.pods[n] >= room.most[n]:
         return False
+    if rules >= 0:
+        _measure(room, nodes, rules)
+        if not _obeys(room, n, rules):
+            return False
     return gpus == 0 or _gpus_with(room, n, share) >= gpus
+
+
+@kernel
+def _measure(room, nodes, rules):
+    """Note the fewest pods in a domain for each spread of a pod, and the pods of each company.
+
+    Domains are those of the nodes that are there and on which the pod may stand.
+    """
+    at = 0
+    for k in range(room.rule_from[rules], room.rule_from[rules + 1]):
+        what, group = room.rule[k, 0], room.rule[k, 1]
+        if what == SPREAD:
+            least = -1
+            for n in range(len(room.state)):
+                if room.state[n] != OFF and room.state[n] != STARTING and room.allowed[nodes, n]:
+                    here = room.beside[group, room.zone[n] if room.per_zone[group] else n]
+                    if least < 0 or here < least:
+                        least = here
+            room.fewest[at] = max(least, 0)
+            at += 1
+        elif what == TOGETHER:
+            total = 0
+            for n in range(len(room.state)):
+                total += room.beside[group, n]
+            room.fewest[at] = total
+            at += 1
+
+
+@kernel
+def _obeys(room, n, rules):
+    """Whether a pod on node `n` keeps its rules about other pods."""
+    at = 0
+    for k in range(room.rule_from[rules], room.rule_from[rules + 1]):
+        what, group = room.rule[k, 0], room.rule[k, 1]
+        here = room.beside[group, room.zone[n] if room.per_zone[group] else n]
+        if what == APART and here > 0:
+            return False
+        if what == SPREAD:
+            if here + _counts(room, rules, group) - room.fewest[at] > room.rule[k, 2]:
+                return False
+            at += 1
+        elif what == TOGETHER:
+            if here == 0 and (room.fewest[at] > 0 or not _counts(room, rules, group)):
+                return False
+            at += 1
+    return True
+
+
+@kernel
+def _counts(room, rules, group):
+    """Return 1 where a pod is counted in a group, else 0."""
+    for k in range(room.rule_from[rules], room.rule_from[rules + 1]):
+        if room.rule[k, 0] == COUNTED and room.rule[k, 1] == group:
+            return 1
+    return 0
 
 
 @kernel
@@ -138,7 +207,7 @@ def tightest(room, n, gpus, share):
 
 
 @kernel
-def place(rule, room, cpu, memory, gpus, share, nodes, apart, of_class, kinds, rank, state, out):
+def place(rule, room, cpu, memory, gpus, share, nodes, rules, of_class, kinds, rank, state, out):
     """Choose a node and its GPUs.
 
     Parameters
@@ -146,7 +215,7 @@ def place(rule, room, cpu, memory, gpus, share, nodes, apart, of_class, kinds, r
     rule : int
         One of `RULES`.
     room : Room
-    cpu, memory, gpus, share, nodes, apart : int
+    cpu, memory, gpus, share, nodes, rules : int
         What the pod asks for, as in `Need`.
     of_class : int
         Its class; pods of a class ask for the same.
@@ -164,11 +233,15 @@ def place(rule, room, cpu, memory, gpus, share, nodes, apart, of_class, kinds, r
         The node, or -1 where no node has the room.
     """
     best, chosen, ties = -1.0e300, -1, 0
+    if rules >= 0:
+        _measure(room, nodes, rules)
     for n in range(len(room.state)):
         # What most pods need is written out: a call with all arrays takes longer than its work.
         if room.state[n] != READY or room.cpu[n] < cpu or room.memory[n] < memory:
             continue
-        if not room.allowed[nodes, n] or (apart >= 0 and room.beside[apart, n] > 0):
+        if not room.allowed[nodes, n] or room.pods[n] >= room.most[n]:
+            continue
+        if rules >= 0 and not _obeys(room, n, rules):
             continue
         if gpus > 0 and _gpus_with(room, n, share) < gpus:
             continue

@@ -17,6 +17,11 @@ from placeopt.core.kernels.compile import kernel
 MOST_GPUS, WHOLE = 16, 1000
 #: What a node is: not there, ordered, taking pods, taking no more.
 OFF, STARTING, READY, CLOSED = 0, 1, 2, 3
+#: What a pod has to do with a group: it is counted; it stands where none, where some of it stand;
+#: it is spread with it.
+COUNTED, APART, TOGETHER, SPREAD = 0, 1, 2, 3
+#: Spreads that one pod keeps, at most.
+MOST_SPREADS = 8
 
 
 class Room(NamedTuple):
@@ -30,7 +35,13 @@ class Room(NamedTuple):
     cpu_size, memory_size, gpus : what a node has.
     pods : pods on it.
     allowed : (sets, nodes), 1 where a pod of a node set may stand.
-    beside : (groups, nodes), pods of groups that keep apart.
+    most : pods that a node takes.
+    zone : number of the zone of a node.
+    per_zone : (groups,), 1 where a group is counted per zone, 0 per node.
+    beside : (groups, nodes), pods of a group, per node or per number of a zone.
+    rule_from : (rules + 1,), where the rules of a row begin in `rule`.
+    rule : (entries, 3), what it has to do with a group, the group, the skew of a spread.
+    fewest : (MOST_SPREADS,), where kernels note what the rules of a pod are measured by.
     kinds : (nodes, MOST_GPUS + 2), pods on it by what they take of GPUs: a share, 1, 2, ...
     version : changes of a node, counted.
     """
@@ -44,7 +55,13 @@ class Room(NamedTuple):
     gpus: np.ndarray
     pods: np.ndarray
     allowed: np.ndarray
+    most: np.ndarray
+    zone: np.ndarray
+    per_zone: np.ndarray
     beside: np.ndarray
+    rule_from: np.ndarray
+    rule: np.ndarray
+    fewest: np.ndarray
     kinds: np.ndarray
     version: np.ndarray
 
@@ -57,7 +74,7 @@ class Need(NamedTuple):
     cpu, memory : thousandths of a core, MiB.
     gpus, share : GPUs, and thousandths of each that it takes.
     nodes : row of `Room.allowed`.
-    apart : row of `Room.beside`; -1 where it does not keep apart.
+    rules : row of `Room.rule_from`; -1 where it has nothing to do with other pods.
     """
 
     cpu: np.ndarray
@@ -65,13 +82,27 @@ class Need(NamedTuple):
     gpus: np.ndarray
     share: np.ndarray
     nodes: np.ndarray
-    apart: np.ndarray
+    rules: np.ndarray
+
+
+class PodGroups(NamedTuple):
+    """What pods have to do with each other; as in `Room`."""
+
+    per_zone: np.ndarray
+    rule_from: np.ndarray
+    rule: np.ndarray
 
 
 def empty_room(
-    cpu: np.ndarray, memory: np.ndarray, gpus: np.ndarray, allowed: np.ndarray, apart: int
+    cpu: np.ndarray,
+    memory: np.ndarray,
+    gpus: np.ndarray,
+    most: np.ndarray,
+    zone: np.ndarray,
+    allowed: np.ndarray,
+    rules: PodGroups,
 ) -> Room:
-    """Return nodes that are off; `cpu`, `memory`, `gpus` (nodes,), `allowed` (sets, nodes)."""
+    """Return nodes that are off; arrays are (nodes,), but for `allowed` (sets, nodes)."""
     n = len(cpu)
     gpu = np.where(np.arange(MOST_GPUS) < gpus[:, None], WHOLE, 0)
     return Room(
@@ -84,26 +115,32 @@ def empty_room(
         gpus.astype(np.int64),
         np.zeros(n, np.int64),
         allowed.astype(np.int64),
-        np.zeros((max(apart, 1), n), np.int64),
+        most.astype(np.int64),
+        zone.astype(np.int64),
+        rules.per_zone,
+        np.zeros((len(rules.per_zone), n), np.int64),
+        rules.rule_from,
+        rules.rule,
+        np.zeros(MOST_SPREADS, np.int64),
         np.zeros((n, MOST_GPUS + 2), np.int64),
         np.zeros(n, np.int64),
     )
 
 
 @kernel
-def take(room, n, cpu, memory, share, gpu_set, apart):
+def take(room, n, cpu, memory, share, gpu_set, rules):
     """Put a pod on node `n`: `gpu_set` has a bit for each GPU that it takes `share` of."""
-    _change(room, n, cpu, memory, share, gpu_set, apart, 1)
+    _change(room, n, cpu, memory, share, gpu_set, rules, 1)
 
 
 @kernel
-def give(room, n, cpu, memory, share, gpu_set, apart):
+def give(room, n, cpu, memory, share, gpu_set, rules):
     """Take a pod off node `n`: the reverse of `take`."""
-    _change(room, n, cpu, memory, share, gpu_set, apart, -1)
+    _change(room, n, cpu, memory, share, gpu_set, rules, -1)
 
 
 @kernel
-def _change(room, n, cpu, memory, share, gpu_set, apart, sign):
+def _change(room, n, cpu, memory, share, gpu_set, rules, sign):
     room.cpu[n] -= sign * cpu
     room.memory[n] -= sign * memory
     taken = 0
@@ -113,7 +150,10 @@ def _change(room, n, cpu, memory, share, gpu_set, apart, sign):
             taken += 1
     if taken:
         room.kinds[n, 0 if taken == 1 and share < WHOLE else taken] += sign
-    if apart >= 0:
-        room.beside[apart, n] += sign
+    if rules >= 0:
+        for k in range(room.rule_from[rules], room.rule_from[rules + 1]):
+            if room.rule[k, 0] == COUNTED:
+                group = room.rule[k, 1]
+                room.beside[group, room.zone[n] if room.per_zone[group] else n] += sign
     room.pods[n] += sign
     room.version[n] += 1

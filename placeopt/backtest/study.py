@@ -13,11 +13,14 @@ from placeopt.backtest.bound import bound_usd
 from placeopt.backtest.engine import run
 from placeopt.backtest.policies import policy_of
 from placeopt.backtest.trace import ClusterTrace
+from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import read_json, sha256, write_json
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.core.runs.calls import Call
 from placeopt.core.runs.versions import versions
+from placeopt.core.runs.workers import Workers
 
 GOALS = (
     Objective("cost_usd", "USD"),
@@ -60,7 +63,7 @@ def study(
     policies: Sequence[str],
     seeds: Sequence[int],
     folder: Path,
-    jobs: int = 1,
+    workers: Workers,
     on_result: Callable[[int, int, dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Run every policy with every seed, and return the table.
@@ -75,24 +78,27 @@ def study(
     seeds : sequence of int
     folder : Path
         Is made.
-    jobs : int
-        Processes.
+    workers : Workers
+        Where the runs are made. The files are written here.
     on_result : callable, optional
         ``(ended, of, result)``, for each run as it ends.
     """
-    from joblib import Parallel, delayed
-
     folder.mkdir(parents=True, exist_ok=True)
     arrays, key = arrays_of(trace), trace.sha256
     tasks = [(text, seed) for text in policies for seed in seeds]
     files = [_file(folder, key, *task) for task in tasks]
     ahead = [k for k, file in enumerate(files) if not file.exists()]
     ended = len(tasks) - len(ahead)
-    calls = (delayed(_one)(arrays, *tasks[k], files[k]) for k in ahead)
-    for result in Parallel(n_jobs=jobs, return_as="generator_unordered")(calls):
+
+    def keep(position: int, result: dict[str, Any]) -> None:
+        nonlocal ended
         ended += 1
+        write_json(files[ahead[position]], result)
         if on_result is not None:
             on_result(ended, len(tasks), result)
+
+    calls = [Call(_one, (arrays, *tasks[k])) for k in ahead]
+    workers.run(calls, Budget(evaluations=10**9), keep)
     results = [_read(file) for file in files]
     bound = bound_usd(arrays)
     return {
@@ -116,18 +122,16 @@ def _file(folder: Path, key: str, text: str, seed: int) -> Path:
     return folder / f"run-{name[:16]}.json"
 
 
-def _one(arrays: TraceArrays, text: str, seed: int, file: Path) -> dict[str, Any]:
+def _one(budget: Budget, arrays: TraceArrays, text: str, seed: int) -> dict[str, Any]:
     ledger, figures = run(arrays, policy_of(text), seed)
     most = ledger.of_workload.most_common(50)
-    result = {
+    return {
         "policy": text,
         "seed": seed,
         "figures": figures,
         "series": {name: [round(v, 6) for v in values] for name, values in ledger.series.items()},
         "disturbed": {arrays.workloads[w]: count for w, count in most},
     }
-    write_json(file, result)
-    return result
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -6,14 +6,14 @@ A trace says who came when, not where the scheduler put it: the twin places pods
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from operator import itemgetter
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.backtest.state import MOST_GPUS, WHOLE
+from placeopt.backtest.state import MOST_GPUS, MOST_SPREADS, WHOLE
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.documents import read_json, sha256, validate
 from placeopt.core.files.lines import with_line
@@ -42,6 +42,8 @@ class MachineType(Record):
     """Where it stands; a machine of two zones is two types. Absent: nowhere."""
     usd_per_hour: Dollars
     """Price of a node, from its order to its end."""
+    pods: int | None = Field(default=None, ge=0, le=100_000)
+    """Pods that a node takes. Absent: any number."""
     most: int | None = Field(default=None, ge=0, le=100_000)
     """Nodes that there can be at a time. Absent: as many as the trace has."""
 
@@ -82,14 +84,51 @@ class TracePod(Record):
     """Zones in which it may stand. Absent: all."""
     apart: bool = False
     """Whether no node has two pods of its workload that say so."""
+    ports: tuple[Name, ...] = ()
+    """Ports of the node that it takes, such as TCP/8080: no two pods of a node take the same."""
+    keeps: tuple[Name, ...] = ()
+    """Rules that it keeps."""
+    counts: tuple[Name, ...] = ()
+    """Rules that count it."""
+    revision: Name | None = None
+    """Template of its workload that it is made of. Absent: not known."""
     fixed: bool = False
     """Whether nobody may evict or move it."""
+    alone: bool = False
+    """Whether no second copy may run beside it: it can be evicted, not moved."""
     from_s: Seconds
     """When it was created."""
     to_s: Seconds | None = None
     """When it was deleted. Absent: it stayed, or its work ended it."""
     work_s: Seconds | None = None
     """Of a job: it ends so long after it was ready. Stopped on the way, it begins again."""
+
+
+class PodRule(Record):
+    """A rule about other pods; a domain is a node or a zone.
+
+    ``apart``: a pod that keeps it has none that it counts in its domain, nor the other way round.
+    ``together``: it has one in its domain, unless there is none anywhere and it is one itself.
+    ``spread``: its domain has at most `max_skew` more of them than the domain with the fewest.
+    """
+
+    name: Name
+    """What pods refer to."""
+    kind: Literal["apart", "together", "spread"]
+    """What it asks."""
+    per: Literal["node", "zone"] = "node"
+    """What a domain is."""
+    max_skew: int = Field(default=1, ge=1, le=10**6)
+    """Of a spread."""
+
+
+class RolloutStrategy(Record):
+    """How a workload replaces the pods of a revision by those of the next one."""
+
+    max_unavailable: int = Field(default=0, ge=0, le=10**6)
+    """Old pods that may have ended before as many new ones are ready."""
+    max_surge: int = Field(default=1, ge=0, le=10**6)
+    """New pods that may be made before as many old ones have ended."""
 
 
 class PriceChange(Record):
@@ -131,6 +170,10 @@ class ClusterTrace(Record):
     """Changes of prices, by rising at_s."""
     losses: tuple[Loss, ...] = ()
     """Losses of nodes, by rising at_s."""
+    rules: tuple[PodRule, ...] = ()
+    """Rules of pods about other pods."""
+    rollouts: dict[Name, RolloutStrategy] = Field(default_factory=dict)
+    """Workload -> its strategy. Absent: its pods come and go as recorded."""
     budgets: dict[Name, int] = Field(default_factory=dict)
     """Workload -> pods of it that may be down at a time by a policy's doing. Absent: any number."""
     node_start_s: Seconds = 60.0
@@ -178,8 +221,18 @@ def check(trace: ClusterTrace) -> None:
     for k, node in enumerate(trace.nodes):
         _known(f"nodes[{k}].machine", node.machine, machines)
         _life(f"nodes[{k}]", node)
+    _once("rules", "rule", [rule.name for rule in trace.rules])
+    kinds = {rule.name: rule.kind for rule in trace.rules}
+    for name, strategy in trace.rollouts.items():
+        if not (strategy.max_unavailable or strategy.max_surge):
+            raise DocumentError(
+                "neither surges nor lets a pod be missing",
+                path=f"rollouts.{name}",
+                remedy="legal: one of max_unavailable and max_surge above 0",
+            )
     for k, pod in enumerate(trace.pods):
         _check_pod(f"pods[{k}]", pod, machines)
+        _check_rules(f"pods[{k}]", pod, kinds)
     _overlaps(trace.pods)
     _in_order("pods", "from_s", [p.from_s for p in trace.pods])
     _in_order("prices", "at_s", [p.at_s for p in trace.prices])
@@ -240,6 +293,18 @@ def _check_pod(path: str, pod: TracePod, machines: dict[str, MachineType]) -> No
         )
     for name in pod.machines:
         _known(f"{path}.machines", name, machines)
+
+
+def _check_rules(path: str, pod: TracePod, kinds: Mapping[str, str]) -> None:
+    for part, names in (("keeps", pod.keeps), ("counts", pod.counts)):
+        for name in names:
+            _known(f"{path}.{part}", name, kinds)
+    if sum(kinds[name] != "apart" for name in pod.keeps) > MOST_SPREADS:
+        raise DocumentError(
+            f"pod {pod.name!r} keeps more than {MOST_SPREADS} rules of spread and company",
+            path=f"{path}.keeps",
+            remedy=f"legal: up to {MOST_SPREADS}",
+        )
 
 
 def _overlaps(pods: tuple[TracePod, ...]) -> None:

@@ -45,8 +45,8 @@ class Door:
     schemas : mapping of str to str
         Word of ``placeopt schema`` -> the pydantic class of a document.
     traces : str or None
-        A module with ``reads(folder) -> bool`` and ``read(folder)``, which returns the trace that
-        `placeopt.backtest` plays.
+        ``function(folder) -> trace or None``: what `placeopt.backtest` plays of a folder; None
+        where the folder is not of the other system.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Door:
             "beside": self.beside,
             "approval": self.approval,
             "next_steps": self.next_steps,
+            "traces": self.traces,
         }[member]
         if entry is None:
             raise UnsupportedError(f"{self.name} has no {member.replace('_', ' ')}")

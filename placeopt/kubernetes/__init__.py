@@ -16,7 +16,7 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``prices``, ``price_files``     what machines cost: tables, overlays
 ``new_requests``, ``options``   tables and options that no cluster knows
 ``to_...``, ``parts``           a cluster as an instance of a problem
-``moments``, ``to_trace``       dumps taken at intervals, as a trace
+``moments``, ``to_trace`` ...   dumps taken at intervals, as a trace
 ``notes``                       the report of what was assumed
 ``faults``                      what is wrong with the files, all of it in one message
 ``origin``                      what the names of an imported instance are in the cluster
@@ -48,7 +48,7 @@ DOOR = Door(
     next_steps="placeopt.kubernetes.commands:next_steps",
     plans={"placeopt/steps@1": "placeopt.kubernetes.export.steps_document:replay"},
     schemas={"steps": "placeopt.kubernetes.export.steps_document:StepsDocument"},
-    traces="placeopt.kubernetes.to_trace",
+    traces="placeopt.kubernetes.to_trace:trace_of",
 )
 
 _MODULE_OF = {

@@ -111,15 +111,16 @@ def _allowed(budget: PodDisruptionBudget, count: int) -> int:
     """Return how many of `count` pods may be missing."""
     minimum, maximum = budget.min_available, budget.max_unavailable
     if maximum is not None:
-        return _share(maximum, count)
-    return count - _share(minimum, count) if minimum is not None else count
+        return share_of(maximum, count)
+    return count - share_of(minimum, count) if minimum is not None else count
 
 
-def _share(value: object, count: int) -> int:
-    """Return a number of pods, a percentage rounded up; 0 for what cannot be read."""
+def share_of(value: object, count: int, *, up: bool = True) -> int:
+    """Return a number of pods, a percentage rounded up or down; 0 for what cannot be read."""
     if isinstance(value, int) and not isinstance(value, bool):
         return max(0, min(value, 10**6))
     text = str(value)[:20]
     if text.endswith("%") and text[:-1].isascii() and text[:-1].isdigit():
-        return -(-int(text[:-1]) * count // 100)
+        share = int(text[:-1]) * count
+        return -(-share // 100) if up else share // 100
     return int(text) if text.isascii() and text.isdigit() else 0

@@ -233,7 +233,7 @@ class _Reader:
     def _rules_of(self, mine: list[Replica]) -> None:
         """Add the rules of replicas that say the same of other pods."""
         unit, who = mine[0], self._group_of(mine)
-        for kind, soft, terms in _affinity_terms(unit):
+        for kind, soft, terms in affinity_terms(unit):
             for adopted in _readings(unit, terms, soft):
                 toward = self._toward(unit, terms, mine, kind, adopted)
                 for term in terms:
@@ -342,7 +342,7 @@ class _Reader:
     ) -> tuple[str, _Chosen]:
         """Return what all of some terms select, and a name for it; see `_readings`."""
         existing = [
-            (self._spaces(unit, term), _selector(unit, term, adopted), term) for term in terms
+            (self._spaces(unit, term), selector_of(unit, term, adopted), term) for term in terms
         ]
         key = json.dumps([k[:2] for k in existing], sort_keys=True, default=str)
         if key not in self.members:
@@ -354,7 +354,7 @@ class _Reader:
                 for u in self.by_space.get(s, ())
                 if all(selects(view, u.labels) for view in views)
             )
-        names = (f"{'+'.join(spaces)[:80]}/{_in_words(s)}" for spaces, s, _ in existing)
+        names = (f"{'+'.join(spaces)[:80]}/{in_words(s)}" for spaces, s, _ in existing)
         return " and ".join(dict.fromkeys(names)), self.members[key]
 
     def _chosen(self, units: Iterable[Replica]) -> _Chosen:
@@ -492,7 +492,7 @@ def _signature(unit: Replica) -> str:
     return json.dumps(parts, sort_keys=True, default=str)
 
 
-def _affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, list[View]]]:
+def affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, list[View]]]:
     """Yield (kind of rule, whether it is soft, terms) of a pod's affinity to other pods.
 
     Company is whom all required terms of affinity select; every other term is one by itself.
@@ -528,7 +528,7 @@ def _readings(unit: Replica, terms: Sequence[View], soft: bool) -> tuple[bool, .
     return (False, True) if _HASH in keys else (False,)
 
 
-def _selector(unit: Replica, term: View, adopted: bool) -> Document | None:
+def selector_of(unit: Replica, term: View, adopted: bool) -> Document | None:
     """Return the label selector of a term, with its match label keys filled in."""
     selector: Document | None = term["labelSelector"].value
     if selector is None or not any(term[name] for name in _KEYS):
@@ -542,7 +542,7 @@ def _selector(unit: Replica, term: View, adopted: bool) -> Document | None:
     return {**selector, "matchExpressions": expressions}
 
 
-def _in_words(selector: Document | None) -> str:
+def in_words(selector: Document | None) -> str:
     """Return a selector in short."""
     if not selector:
         return "any" if selector is not None else "none"

@@ -164,6 +164,19 @@ def evictable(unit: Replica) -> bool:
     return unit.kind != "Pod" and not told
 
 
+def copied(unit: Replica, cluster: ClusterObjects) -> bool:
+    """Return whether a second copy of a pod may run beside it, on another node."""
+    workload = cluster.workloads.get(unit.owner)
+    if unit.kind in _STAYING or (workload is not None and workload.recreates):
+        return False
+    return not any(
+        kind == "local"
+        or kind in SINGLE
+        or (kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim))
+        for _, kind, claim in unit.spec.volumes
+    )
+
+
 def keeps_its_node(node: KubernetesNode) -> bool:
     """Return whether a node is annotated to be left alone."""
     annotations = node.meta.annotations

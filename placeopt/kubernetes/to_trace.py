@@ -5,7 +5,8 @@ by its deletionTimestamp; where neither is known, and for nodes, in the middle b
 that has it and the first one that has not. What came and went between two dumps is not seen.
 
 Pods of DaemonSets and static pods come with nodes: their requests are taken off the room of each
-node. Taints, node selectors, required node affinity and places of volumes become machine types.
+node. Taints, node selectors, required node affinity and places of volumes become machine types;
+host ports, required rules about other pods, budgets and strategies of rollouts are kept as such.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ from placeopt.kubernetes.objects import KubernetesNode, Pod
 from placeopt.kubernetes.reading import Source, View
 from placeopt.kubernetes.replicas import MovingRules, Replica, comes_with_node, unit_of
 from placeopt.kubernetes.sizes import MissingRequests, effective
-from placeopt.kubernetes.staying import evictable
+from placeopt.kubernetes.staying import copied, evictable
+from placeopt.kubernetes.trace_rules import rules_between, strategy_of
 
 T = TypeVar("T")
 
 #: What kube-scheduler takes a container for that requests nothing.
 _RULES = MovingRules(MissingRequests.parse(["default=100m,200Mi"]))
+#: Pods of a node where it does not say: the default of the kubelet.
+_MOST_PODS = 110
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _MODEL = "nvidia.com/gpu.product"
 #: Taints that come and go with the state of a node.
@@ -55,6 +59,8 @@ class _Life(Generic[T]):
 @dataclass
 class _SeenPod:
     unit: Replica
+    revision: str | None
+    alone: bool
     work_s: float | None = None
 
 
@@ -81,33 +87,32 @@ class _Lives(Generic[T]):
         self._there, self._last = dict(there), at
 
 
-def reads(folder: Path) -> bool:
-    """Whether a folder holds objects of Kubernetes."""
-    try:
-        first = next(iter(with_folders([folder]))) if folder.is_dir() else None
-    except DocumentError:
-        return False
-    return first is not None and "apiVersion" in _head(Path(first))
-
-
-def _head(file: Path) -> str:
-    with open(file, encoding="utf-8", errors="replace") as stream:
-        return stream.read(2000)
-
-
-def read(folder: Path) -> ClusterTrace:
-    """Read the dumps of a folder.
+def trace_of(folder: Path) -> ClusterTrace | None:
+    """Read the dumps of a folder; None where it holds no objects of Kubernetes.
 
     Raises
     ------
     DocumentError
         One of them cannot be read, or their times are not known; names the file and the line.
     """
+    if not _has_objects(folder):
+        return None
     record = _Record()
     with no_collection():
         for moment in moments(folder):
             record.add(moment)
     return built(record.document(folder), str(folder))
+
+
+def _has_objects(folder: Path) -> bool:
+    try:
+        first = next(iter(with_folders([folder]))) if folder.is_dir() else None
+    except DocumentError:
+        return False
+    if first is None:
+        return False
+    with open(first, encoding="utf-8", errors="replace") as stream:
+        return "apiVersion" in stream.read(2000)
 
 
 class _Record:
@@ -116,6 +121,7 @@ class _Record:
     def __init__(self) -> None:
         self.pods, self.nodes = _Lives[_SeenPod](), _Lives[_SeenNode]()
         self.budgets: dict[str, int] = {}
+        self.strategies: dict[str, dict[str, int]] = {}
         self.known = ClusterObjects()  # volumes, claims and their classes, of all moments
         self.begin = self.end = 0.0
 
@@ -128,6 +134,10 @@ class _Record:
             for key, view in getattr(cluster, name).items():
                 if key not in kept or kept[key].value != view.value:
                     kept[key] = _alone(view)
+        self.known.namespaces |= cluster.namespaces
+        for (space, kind, name), workload in cluster.workloads.items():
+            if kind == "Deployment":
+                self.strategies[f"{space}/{name}"] = strategy_of(workload)
         if cluster.nodes:
             self.nodes.seen(moment.at, {self._node(n, moment.at): None for n in _own(cluster)})
         if cluster.pods:
@@ -156,7 +166,11 @@ class _Record:
             life = self.pods.of.get(key)
             if life is None:
                 own = replace(unit, spec=objects.pod_spec(_alone(pod.spec.view)))
-                life = self.pods.of[key] = _Life(_SeenPod(own), _created(pod.meta.view, at))
+                kind, name = pod.meta.owner or ("", "")
+                seen = _SeenPod(
+                    own, name if kind == "ReplicaSet" else None, not copied(unit, cluster)
+                )
+                life = self.pods.of[key] = _Life(seen, _created(pod.meta.view, at))
             elif life.what.unit.node is None and unit.node is not None:
                 life.what.unit = replace(life.what.unit, node=unit.node)
             if pod.phase in ENDED:
@@ -179,8 +193,13 @@ class _Record:
         seen = [life for life in self.pods.of.values() if (life.ends or self.end) > self.begin]
         machines, may = self._machines(nodes, [life.what.unit for life in seen])
         placed = [self._span(nodes[n]) | {"name": n, "machine": machines[n]["name"]} for n in nodes]
+        rules, keeps, counts = rules_between(
+            [life.what.unit for life in seen], self.known.namespaces
+        )
         pods = [
-            self._pod(life, who) for life, who in zip(seen, may, strict=True) if who is not None
+            self._pod(life, who) | {"keeps": keeps[k], "counts": counts[k]}
+            for k, (life, who) in enumerate(zip(seen, may, strict=True))
+            if who is not None
         ]
         workloads = {pod["workload"] for pod in pods}
         return {
@@ -189,6 +208,8 @@ class _Record:
             "machines": list({m["name"]: m for m in machines.values()}.values()),
             "nodes": placed,
             "pods": _one_after_another(pods),
+            "rules": rules,
+            "rollouts": {name: s for name, s in self.strategies.items() if name in workloads},
             "budgets": {name: n for name, n in self.budgets.items() if name in workloads},
         }
 
@@ -220,6 +241,9 @@ class _Record:
             "memory_mib": -(-unit.size.memory // 2**20),
             "gpus": sum(further.get(name, 0) for name in _GPUS),
             "machines": machines,
+            "ports": sorted({f"{port.protocol}/{port.number}" for port in unit.spec.host_ports}),
+            "revision": life.what.revision,
+            "alone": life.what.alone,
             "fixed": fixed or not evictable(unit),
         }
         if life.what.work_s is not None:
@@ -280,6 +304,7 @@ def _least(machines: dict[str, dict[str, Any]], name: str, seen: _SeenNode) -> d
         "cpu_millicores": node.cpu - sum(unit.size.cpu for unit in agents),
         "memory_mib": (node.memory - sum(unit.size.memory for unit in agents)) >> 20,
         "gpus": sum(node.further.get(key, 0) for key in _GPUS),
+        "pods": node.further.get("pods", _MOST_PODS) - len(agents),
     }
     machine = machines.setdefault(
         name,

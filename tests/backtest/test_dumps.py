@@ -135,6 +135,44 @@ def test_budgets_gpus_and_pods_that_nobody_evicts(tmp_path: Path) -> None:
     assert not pods["default/web"].fixed
 
 
+def test_rules_about_other_pods_and_rollouts(tmp_path: Path) -> None:
+    base, _, _ = cluster()
+    mine = {"labelSelector": {"matchLabels": {"app": "web"}}}
+    hard = "requiredDuringSchedulingIgnoredDuringExecution"
+    web = born(
+        deployment(
+            "web",
+            ["n1", "n2"],
+            [container(ports=[{"containerPort": 80, "hostPort": 80}])],
+            topologySpreadConstraints=[
+                {**mine, "topologyKey": "topology.kubernetes.io/zone", "maxSkew": 2}
+            ],
+        ),
+        0,
+    )
+    web[0]["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": "50%", "maxUnavailable": "60%"}}
+    away = {"podAntiAffinity": {hard: [{**mine, "topologyKey": "kubernetes.io/hostname"}]}}
+    near = {"podAffinity": {hard: [{**mine, "topologyKey": "example.org/rack"}]}}
+    shy = born(deployment("shy", ["n1"], affinity=away), 0)
+    db = born(deployment("db", ["n1"], kind="StatefulSet", affinity=near), 0)
+    trace = series(tmp_path, *((m, [*base, *web, *shy, *db]) for m in (10, 20)))
+    rules = {rule.kind: rule for rule in trace.rules}
+    assert sorted(rules) == ["apart", "spread"]  # of other keys none is kept
+    assert (rules["spread"].per, rules["spread"].max_skew, rules["apart"].per) == (
+        "zone",
+        2,
+        "node",
+    )
+    pods = {pod.workload: pod for pod in trace.pods}
+    assert pods["default/web"].ports == ("TCP/80",) and pods["default/web"].revision == "web-7d9f"
+    assert set(pods["default/web"].counts) == {rule.name for rule in trace.rules}
+    assert pods["default/shy"].keeps == (rules["apart"].name,) and not pods["default/shy"].counts
+    assert pods["default/db"].alone and not pods["default/web"].alone
+    strategy = trace.rollouts["default/web"]
+    assert (strategy.max_surge, strategy.max_unavailable) == (1, 1)
+    assert trace.machines[0].pods == 57  # one is the agent's
+
+
 def test_the_time_is_in_a_name_or_in_the_dump(tmp_path: Path) -> None:
     base, web, _ = cluster()
     for name, minute in (("one", 10), ("two", 20)):

@@ -51,6 +51,7 @@ def written(folder: Path, document: Any) -> Path:
         ("pods", 0, {"gpus": 2, "gpu_share": 500}, ("500 thousandths of 2 GPUs", "single GPU")),
         ("pods", 0, {"machines": ["x"]}, ("'x' is not in the trace", "legal: m")),
         ("nodes", 0, {"machine": "x"}, ("'x' is not in the trace", "legal: m")),
+        ("pods", 0, {"keeps": ["x"]}, ("pods[0].keeps", "'x' is not in the trace")),
     ],
 )
 def test_a_malformed_trace_gets_one_message(tmp_path, part, k, change, words) -> None:
@@ -132,6 +133,14 @@ def test_prometheus(tmp_path: Path) -> None:
         read_folder(tmp_path)
 
 
+def test_a_stream_of_multi_cluster(tmp_path: Path) -> None:
+    from placeopt.core.files.shipped import find
+
+    trace = read_folder(Path(find("stream-4x100")))
+    assert len(trace.nodes) == 4 and len(trace.pods) > 100
+    assert all(pod.to_s is not None and pod.to_s <= trace.seconds for pod in trace.pods)
+
+
 def table(folder: Path) -> Any:
     return json.loads((folder / "table.json").read_text())
 
@@ -157,6 +166,19 @@ def test_jobs_and_restarts_change_nothing(tmp_path: Path) -> None:
     assert [o["name"] for o in front["objectives"]] == ["cost_usd", "moved_pods", "wait_99_s"]
 
 
+def test_a_dask_cluster_says_the_same(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    from placeopt.backtest.study import study
+    from placeopt.core.runs.workers import Workers
+
+    document = read(written(tmp_path, GOOD))
+    policies = ["none", "placeopt:interval=10min"]
+    here = study(document, policies, [1], tmp_path / "here", Workers())
+    with distributed.Client(processes=False, n_workers=1, dashboard_address=None) as client:
+        there = study(document, policies, [1], tmp_path / "there", Workers(scheduler=client))
+    assert here == there
+
+
 def test_a_sweep_makes_every_combination(tmp_path: Path) -> None:
     path = written(tmp_path, GOOD)
     out = tmp_path / "o"
@@ -166,7 +188,9 @@ def test_a_sweep_makes_every_combination(tmp_path: Path) -> None:
     assert len(table(out)["policies"]) == 4
 
 
-@pytest.mark.parametrize("text", ["karpentr", "karpenter:budgt=1", "placeopt:interval=1x"])
+@pytest.mark.parametrize(
+    "text", ["karpentr", "karpenter:budgt=1", "placeopt:interval=1x", "placeopt:method=repak"]
+)
 def test_a_wrong_policy_is_named(text: str) -> None:
     from placeopt.backtest.policies import policy_of
 

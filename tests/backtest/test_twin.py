@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from slow_cluster import play
@@ -52,7 +54,7 @@ def conserved(twin: Twin) -> None:
     came = twin._arrival
     placed = sum(map(len, twin.on_node))
     gone = int((twin.node_of == -2).sum())
-    assert placed + len(twin.waiting) + gone == came
+    assert placed + len(twin.waiting) + gone + sum(map(len, twin.rollouts.to_come)) == came
     moving = twin.executor._moving
     used = room.cpu_size.sum() - room.cpu.sum()
     stands = sum(twin.needs[p][0] for pods in twin.on_node for p in pods)
@@ -145,14 +147,97 @@ def test_a_budget_lets_one_pod_down_at_a_time() -> None:
     assert ledger.down_seconds == 10 * ledger.stopped
 
 
+def where(twin: Twin) -> list[list[int]]:
+    return [list(pods) for pods in twin.on_node]
+
+
+def test_a_port_of_a_node_is_taken_once() -> None:
+    pods = [pod(f"p{k}", 1, k, ports=["TCP/80"]) for k in range(3)]
+    twin = played(trace([node("a"), node("b")], pods))
+    assert sorted(map(len, where(twin))) == [1, 1] and list(twin.waiting) == [2]
+
+
+def test_rules_about_other_pods_by_hand() -> None:
+    machines = [{**SMALL, "name": name, "zone": name} for name in ("x", "y")]
+    nodes = [node(f"{z}{k}", machine=z) for z in "xy" for k in range(2)]
+    pods = [
+        pod("db", 1, 0, zones=["x"], counts=["r"]),
+        pod("near", 1, 1, keeps=["r"]),
+    ]
+    for kind, zones in (("together", {0, 1}), ("apart", {2, 3})):
+        rules = [{"name": "r", "kind": kind, "per": "zone"}]
+        twin = played(trace(nodes, pods, machines=machines, rules=rules))
+        assert int(twin.node_of[1]) in zones
+    rules = [{"name": "s", "kind": "spread", "per": "zone"}]
+    own = [pod(f"w{k}", 1000, k, keeps=["s"], counts=["s"]) for k in range(7)]
+    twin = played(trace(nodes, own, machines=machines, rules=rules), "karpenter")
+    sides = [sum(int(twin.node_of[k]) // 2 == side for k in range(7)) for side in (0, 1)]
+    assert sorted(sides) == [3, 4]
+
+
+def test_a_pod_that_runs_alone_is_not_copied() -> None:
+    document = trace([node("a"), node("b")], [pod(f"p{k}", 500, 0, alone=True) for k in range(4)])
+    assert played(document, "placeopt:interval=5min").ledger.moved == 0
+    assert played(document, "karpenter").ledger.stopped > 0
+
+
+def test_a_rollout_keeps_what_its_strategy_says() -> None:
+    """Two old pods, two new ones, and no room for three until another node comes."""
+    old = [pod(f"old{k}", 1800, 0, 95 + 20 * k, workload="w", revision="1") for k in range(2)]
+    new = [pod(f"new{k}", 1800, 80 + 20 * k, workload="w", revision="2") for k in range(2)]
+    other = pod("other", 400, 0)
+    nodes = [node("a"), node("b", from_s=500)]
+    rolling = {"w": {"max_unavailable": 0, "max_surge": 1}}
+    free = played(trace(nodes, [*old, other, *new]))
+    assert free.ledger.wait_sum == 15 + 15  # each new one takes the place of an old one
+    kept = played(trace(nodes, [*old, other, *new], rollouts=rolling))
+    # new0 waits for a node until 500, is ready at 510; old0 ends, new1 is made, ready at 520.
+    assert kept.ledger.wait_sum == 420
+    assert [int(kept.node_of[p]) for p in (0, 1)] == [-2, -2]
+    loose = {"w": {"max_unavailable": 1, "max_surge": 0}}
+    ledger = played(trace(nodes, [*old, other, *new], rollouts=loose)).ledger
+    assert ledger.wait_sum == 15 + 15
+
+
+@pytest.mark.parametrize("method", ["repack", "decomposition"])
+def test_a_method_of_the_registry_makes_the_plans(method: str) -> None:
+    """It frees what it can, and replaces a node by a cheaper one; rules hold at every event."""
+    small = {**SMALL, "name": "tiny", "cpu_millicores": 1500, "usd_per_hour": 0.3, "most": 2}
+    pods = [pod(f"p{k}", 600, 0, ports=["TCP/80"]) for k in range(3)]
+    document = trace([node(n) for n in "abc"], pods, machines=[SMALL, small])
+    ledger = played(document, f"placeopt:interval=10min,method={method},evaluations=50").ledger
+    assert ledger.bought == 2 and ledger.stopped == 0
+    assert ledger.usd < played(document).ledger.usd
+
+
 # -- beside the slow simulator
+
+
+RULES = [
+    {"name": "far", "kind": "apart", "per": "zone"},
+    {"name": "near", "kind": "together", "per": "zone"},
+    {"name": "even", "kind": "spread", "per": "zone"},
+    {"name": "wide", "kind": "spread", "max_skew": 2},
+]
+
+
+def ruled(rng: np.random.Generator, workload: int) -> dict[str, Any]:
+    """Return what a pod has to do with others: workload 0 keeps apart, 1 near itself, ..."""
+    if rng.random() < 0.2:
+        return {"ports": ["TCP/80"]}
+    if workload == 0:
+        return {"keeps": ["far"], "counts": ["near"]}
+    if workload == 1:
+        return {"keeps": ["near"], "counts": ["far", "near"]}
+    name = ("even", "wide")[workload % 2]
+    return {"keeps": [name], "counts": [name] if rng.random() < 0.9 else []}
 
 
 def drawn(seed: int) -> ClusterTrace:
     rng = np.random.default_rng(seed)
     machines = [
         {"name": f"m{k}", "cpu_millicores": int(rng.integers(2, 9)) * 1000, "memory_mib": 4096,
-         "usd_per_hour": float(rng.integers(1, 9)), "zone": "xy"[k]}
+         "usd_per_hour": float(rng.integers(1, 9)), "zone": "xy"[k], "pods": 9}
         for k in range(2)
     ]  # fmt: skip
     nodes = []
@@ -166,13 +251,15 @@ def drawn(seed: int) -> ClusterTrace:
         more = {"workload": f"w{workload}", "apart": workload == 0}
         if rng.random() < 0.2:
             more["zones"] = ["x"]
+        if seed % 2:
+            more |= ruled(rng, workload)
         end = begin + int(rng.integers(1, 400)) if rng.random() < 0.8 else None
         pods.append(pod(f"p{k}", int(rng.integers(1, 30)) * 100, begin, end, **more))
     losses = [
         {"node": f"n{rng.integers(len(nodes))}", "at_s": float(t)}
         for t in sorted(rng.integers(1, 900, int(rng.integers(0, 3))).tolist())
     ]
-    return trace(nodes, pods, machines=machines, seconds=1000, losses=losses)
+    return trace(nodes, pods, machines=machines, seconds=1000, losses=losses, rules=RULES)
 
 
 @pytest.mark.parametrize("seed", range(100))

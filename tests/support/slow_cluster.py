@@ -26,6 +26,39 @@ def play(trace) -> tuple[float, list[float], list[tuple[float, str, str]]]:
             m.memory_mib - sum(p.memory_mib for p in own),
         )
 
+    def domain(rule, node):
+        return node if rule.per == "node" else machines[there[node].machine].zone
+
+    def broken(pod, node):
+        if any(n == node and set(p.ports) & set(pod.ports) for p, n in where.items()):
+            return True
+        for rule in trace.rules:
+            near = [p for p, n in where.items() if domain(rule, n) == domain(rule, node)]
+            counted = [p for p in near if rule.name in p.counts]
+            if rule.kind == "apart":
+                if rule.name in pod.keeps and counted:
+                    return True
+                if rule.name in pod.counts and any(rule.name in p.keeps for p in near):
+                    return True
+            elif rule.name in pod.keeps and rule.kind == "together":
+                anywhere = any(rule.name in p.counts for p in where)
+                if not counted and (anywhere or rule.name not in pod.counts):
+                    return True
+            elif rule.name in pod.keeps:
+                legal = [
+                    domain(rule, n)
+                    for n in there
+                    if not pod.zones or machines[there[n].machine].zone in pod.zones
+                ]
+                here = dict.fromkeys(legal, 0)
+                for p, n in where.items():
+                    if rule.name in p.counts and domain(rule, n) in here:
+                        here[domain(rule, n)] += 1
+                more = here[domain(rule, node)] + (rule.name in pod.counts)
+                if more - min(here.values()) > rule.max_skew:
+                    return True
+        return False
+
     def place(now, pod):
         best = None
         for node in there:
@@ -35,6 +68,8 @@ def play(trace) -> tuple[float, list[float], list[tuple[float, str, str]]]:
                 for p, n in where.items()
             )
             wrong = (pod.zones and m.zone not in pod.zones) or (pod.apart and beside)
+            wrong = wrong or broken(pod, node)
+            wrong = wrong or sum(n == node for n in where.values()) >= (m.pods or math.inf)
             if pod.cpu_millicores > cpu or pod.memory_mib > memory or wrong:
                 continue
             left = (cpu - pod.cpu_millicores) / m.cpu_millicores

@@ -39,10 +39,13 @@ class ClusterView:
         Pods without a place; pods that are down because they were evicted or lost.
     needs : list of tuple
         Of a pod: CPU, memory, GPUs, share of each, node set, group that keeps apart.
-    fixed, workload, gpu_set : ndarray
-        (pods,) Whether nobody may move it; what it is a replica of; a bit for each GPU it has.
+    fixed, alone, workload, gpu_set : ndarray
+        (pods,) Whether nobody may move it; whether it can be evicted alone; what it is a replica
+        of; a bit for each GPU it has.
     busy : bool
         Whether the last plan goes on.
+    created : ndarray
+        (pods,) When a pod came, s.
     """
 
     now: float
@@ -55,10 +58,12 @@ class ClusterView:
     needs: list[tuple[int, ...]]
     of_class: list[int]
     fixed: np.ndarray
+    alone: np.ndarray
     gpu_set: np.ndarray
     workload: np.ndarray
     busy: bool
     machines: Sequence[Any]
+    created: np.ndarray
 
     def __post_init__(self) -> None:
         self._state = np.array([1], np.uint64)
@@ -84,8 +89,31 @@ class ClusterView:
         return float(1 - min(room.cpu[n] / room.cpu_size[n], memory))
 
     def movable(self, n: int) -> bool:
-        """Whether all pods of a node may be moved."""
+        """Whether all pods of a node may be evicted."""
         return not any(self.fixed[p] for p in self.on_node[n])
+
+    def copied(self, n: int) -> bool:
+        """Whether all pods of a node may be moved: a new copy runs before the old one ends."""
+        return not any(self.fixed[p] or self.alone[p] for p in self.on_node[n])
+
+    def age(self, p: int) -> float:
+        """Return for how long a pod has been there, s."""
+        return self.now - float(self.created[p])
+
+    def asked(self, n: int) -> tuple[int, int, int]:
+        """Return what the pods of a node ask for: CPU, memory, thousandths of GPUs."""
+        needs = [self.needs[p] for p in self.on_node[n]]
+        cpu, memory = (sum(need[k] for need in needs) for k in (0, 1))
+        return cpu, memory, sum(need[2] * need[3] for need in needs)
+
+    def slot(self, machine: int) -> int:
+        """Return a node of a machine that is not there yet; -1: none is left."""
+        off = np.flatnonzero((self.room.state == OFF) & (self.machine == machine))
+        return int(off[0]) if len(off) else -1
+
+    def suits(self, m: int, n: int) -> bool:
+        """Whether all pods of node `n` may be on node `m`, if they find room."""
+        return all(self.room.allowed[self.needs[p][4], m] for p in self.on_node[n])
 
     def settle(self, pods: Iterable[int], rule: int = MOST) -> list[tuple[int, int]] | None:
         """Put pods on nodes that take pods, the largest first; None and no change if one does not.
@@ -139,8 +167,8 @@ class ClusterView:
         return placed
 
     def _change(self, p: int, n: int, how: Any) -> None:
-        cpu, memory, _, share, _, apart = self.needs[p]
-        how(self.room, n, cpu, memory, share, int(self.gpu_set[p]), apart)
+        cpu, memory, _, share, _, rules = self.needs[p]
+        how(self.room, n, cpu, memory, share, int(self.gpu_set[p]), rules)
 
     def holds(self, machine: int, pods: list[int]) -> bool:
         """Whether a new node of a machine would hold all pods; it is not kept."""
@@ -164,11 +192,10 @@ class ClusterView:
     def open_slot(self, machine: int) -> int:
         """Try a node of a machine that is not there yet: it takes pods at once; -1: none is
         left."""
-        off = np.flatnonzero((self.room.state == OFF) & (self.machine == machine))
-        if not len(off):
-            return -1
-        self.room.state[off[0]] = READY
-        return int(off[0])
+        n = self.slot(machine)
+        if n >= 0:
+            self.room.state[n] = READY
+        return n
 
 
 class Policy:

@@ -1,20 +1,31 @@
 """placeopt: a plan from time to time, the cheapest that its limits allow, moved make before break.
 
-Between plans, empty nodes go after a while and pods are packed. A plan frees nodes: it is sought by
-emptying nodes in several orders, and the best is taken: dollars saved over the horizon, less a
-price for each move.
+Between plans, empty nodes go after a while and pods are packed. A plan frees nodes, and replaces
+nodes by a cheaper one. It is sought by emptying nodes in several orders, or by a method of the
+registry (`placeopt.backtest.policies.solved`); the best is taken: dollars saved, less a price for
+each move. How long a saving lasts is not known. What has run for an hour is taken to run for an
+hour more: a node that is freed saves its price for as long as its oldest pod has run.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.autoscaler import removes_empty
 from placeopt.backtest.policies.base import ClusterView, Policy
+from placeopt.backtest.policies.solved import plan, require_method
+from placeopt.backtest.state import CLOSED, OFF, WHOLE
 from placeopt.core.errors import UsageError
+
+OWN = "own"
+#: Seconds for which a node that replaces others is paid beside them: it starts, then pods move.
+_BESIDE_S = 90.0
+#: Nodes that a plan buys, at most.
+_REPLACEMENTS = 4
 
 
 class Consolidating(Policy):
@@ -27,7 +38,7 @@ class Consolidating(Policy):
     moves : float
         Pods that a plan moves, at most; below 1: a share of the pods that run.
     weight : float
-        USD that a move has to save over the interval.
+        USD that a move has to save.
     tries : float
         Orders in which nodes are emptied; more find better plans.
     unneeded : float
@@ -38,19 +49,28 @@ class Consolidating(Policy):
         s between two looks at empty nodes.
     rule : str
         Score of the scheduler.
+    method : str
+        A method for rolling updates that makes the plans; ``own``: what is written here.
+    evaluations : float
+        Budget of the method for a plan.
+    policy : str
+        File of a trained policy, of the method ``policy``.
     """
 
     def __init__(
         self,
         *,
         interval: float = 86400.0,
-        moves: float = float("inf"),
+        moves: float = math.inf,
         weight: float = 0.0,
         tries: float = 8.0,
         unneeded: float = 60.0,
         keep: float = 0.0,
         look: float = 60.0,
         rule: str = "most",
+        method: str = OWN,
+        evaluations: float = 2000.0,
+        policy: str = "",
     ):
         if interval <= 0:
             raise UsageError("interval is 0; legal: more than 0, such as 24h")
@@ -59,13 +79,20 @@ class Consolidating(Policy):
         self.unneeded, self.keep, self.rule = unneeded, int(keep), rule
         self._since: dict[int, float] = {}
         self._next = interval
+        self._targets: set[int] = set()
+        self.method, self.evaluations = method, int(evaluations)
+        self._more = {"policy": policy} if policy else {}
+        if method != OWN:
+            require_method(method)
 
     def decide(self, view: ClusterView, now: float) -> list[Action]:
         """Return empty nodes that go, and a plan where it is time for one."""
-        if view.busy:
-            return []
         gone = removes_empty(view, self._since, self.unneeded)
         gone = gone[: max(0, len(self._since) - self.keep)]
+        if view.busy:
+            return [action for action in gone if action.which not in self._targets]
+        self._targets = set()
+        gone += [Action("open", int(n)) for n in view.nodes(CLOSED)]  # a move was dropped
         if now < self._next or view.waiting:
             if not gone:
                 empty = sorted(self._since.values())[: max(0, len(self._since) - self.keep)]
@@ -73,42 +100,133 @@ class Consolidating(Policy):
             return gone
         self._next = now + self.every
         for action in gone:
-            view.room.state[action.which] = 0
-        return gone + self._plan(view)
+            if action.do == "close":
+                view.room.state[action.which] = OFF
+        actions = self._plan(view)
+        self._targets = {action.to for action in actions}
+        return gone + actions
 
     def _plan(self, view: ClusterView) -> list[Action]:
         running = sum(map(len, view.on_node))
         limit = self.moves if self.moves >= 1 or self.moves == 0 else self.moves * running
-        nodes = [int(n) for n in view.nodes() if view.on_node[n] and view.movable(n)]
+        if self.method != OWN:
+            weight = self.weight / (self.every / 3600)
+            return plan(view, self.method, self.evaluations, limit, weight, **self._more)
+        nodes = [int(n) for n in view.nodes() if view.on_node[n] and view.copied(n)]
         rng = np.random.default_rng(int(view.now))
-        value = {n: view.price_of(n) / len(view.on_node[n]) for n in nodes}
+        value = np.array(
+            [self._gain(view, n, view.price_of(n)) / len(view.on_node[n]) for n in nodes]
+        )
         best: tuple[float, list[Action]] = (0.0, [])
         for k in range(self.tries):
-            noise = np.exp(0.5 * rng.standard_normal(len(nodes))) if k else np.ones(len(nodes))
-            order = [
-                nodes[i] for i in np.argsort([-value[n] * noise[j] for j, n in enumerate(nodes)])
-            ]
-            best = max(best, self._try(_copy(view), order, limit), key=lambda one: one[0])
+            noise = np.exp(0.5 * rng.standard_normal(len(nodes))) if k else 1.0
+            order = [nodes[i] for i in np.argsort(-value * noise)]
+            best = max(best, _Trial(self, view, limit).emptied(order), key=lambda one: one[0])
         return best[1]
 
-    def _try(self, view: ClusterView, order: list[int], limit: float) -> tuple[float, list[Action]]:
-        """Empty nodes in an order; return dollars saved over the interval, and the plan."""
-        saved, actions, moved = 0.0, [], set[int]()
-        hours = self.every / 3600
+    def _gain(self, view: ClusterView, n: int, usd_per_hour: float) -> float:
+        """Return what it saves to pay so much less for as long as the pods of a node run."""
+        pods = view.on_node[n]
+        return usd_per_hour * max(map(view.age, pods)) / 3600 - self.weight * len(pods)
+
+
+class _Trial:
+    """A plan that is being made, on a copy of the cluster."""
+
+    def __init__(self, policy: Consolidating, view: ClusterView, limit: float):
+        self._policy, self._view, self._limit = policy, _copy(view), limit
+        self._moved: set[int] = set()
+        self._saved = 0.0
+        self._buys: list[Action] = []
+        self._moves: list[Action] = []
+
+    def emptied(self, order: list[int]) -> tuple[float, list[Action]]:
+        """Free nodes in an order, then replace some of those that stay.
+
+        Returns
+        -------
+        dollars saved, the plan
+        """
+        view, gain = self._view, self._policy._gain
+        stay = []
         for n in order:
-            pods = list(view.on_node[n])
-            if not pods or moved & set(pods) or len(moved) + len(pods) > limit:
+            if self._may([n]) and (saved := gain(view, n, view.price_of(n))) > 0:
+                if (placed := view.empty(n)) is None:
+                    stay.append(n)
+                else:
+                    self._take(n, placed)
+                    self._saved += saved
+        for _ in range(_REPLACEMENTS):
+            stay = [n for n in stay if self._may([n])]
+            if not (stay and self._replace(stay)):
+                break
+        wait = [Action("await")] if self._buys else []
+        return self._saved, [*self._buys, *wait, *self._moves]
+
+    def _may(self, nodes: list[int]) -> bool:
+        pods = [p for n in nodes for p in self._view.on_node[n]]
+        few = len(self._moved) + len(pods) <= self._limit
+        return bool(pods) and few and self._moved.isdisjoint(pods)
+
+    def _take(self, n: int, placed: list[tuple[int, int]]) -> None:
+        self._moved |= {p for p, _ in placed}
+        self._moves += [Action("close", n), *(Action("move", p, m) for p, m in placed)]
+
+    def _replace(self, nodes: list[int]) -> bool:
+        """Replace the nodes by a new one that saves most, and return whether it does."""
+        for saved, machine, chosen in self._replacements(nodes):
+            if not self._may(chosen):
                 continue
-            gain = view.price_of(n) * hours - self.weight * len(pods)
-            if gain <= 0:
+            before, view = self._view, _copy(self._view)
+            slot = view.open_slot(machine)
+            placed = [view.empty(n) for n in chosen]
+            if slot < 0 or any(one is None for one in placed):
+                self._view = before
                 continue
-            placed = view.empty(n)
-            if placed is None:
+            self._view = view
+            for n, one in zip(chosen, placed, strict=True):
+                self._take(n, one or [])
+            self._buys.append(Action("buy", machine))
+            self._saved += saved
+            return True
+        return False
+
+    def _replacements(self, nodes: list[int]) -> list[tuple[float, int, list[int]]]:
+        """Return what may replace nodes: dollars saved, a machine, the nodes; the best first.
+
+        Nodes are taken by their price for the share of the machine that their pods ask for, as
+        many as its room holds; of these, as many as save most.
+        """
+        view, weight = self._view, self._policy.weight
+        asked = np.array([view.asked(n) for n in nodes], float)
+        price = np.array([view.price_of(n) for n in nodes])
+        hours = np.array([max(map(view.age, view.on_node[n])) for n in nodes]) / 3600
+        pods = np.array([len(view.on_node[n]) for n in nodes])
+        results = []
+        for machine, kind in enumerate(view.machines):
+            usd, slot = float(view.price[machine]), view.slot(machine)
+            size = np.array([kind.cpu_millicores, kind.memory_mib, kind.gpus * WHOLE], float)
+            share = (asked / np.maximum(size, 1e-9)).max(axis=1)
+            legal = [
+                k
+                for k in np.argsort(share / price)
+                if slot >= 0 and share[k] <= 1 and view.suits(slot, nodes[k])
+            ]
+            left, chosen = size.copy(), []
+            for k in legal:
+                if (asked[k] <= left).all():
+                    left -= asked[k]
+                    chosen.append(k)
+            if not chosen or price[chosen].sum() <= usd:
                 continue
-            saved += gain
-            moved |= set(pods)
-            actions += [Action("close", n), *(Action("move", p, m) for p, m in placed)]
-        return saved, actions
+            saved = np.cumsum(price[chosen] * hours[chosen]) - weight * np.cumsum(pods[chosen])
+            saved -= usd * (np.maximum.accumulate(hours[chosen]) + _BESIDE_S / 3600)
+            best = int(np.argmax(saved))
+            if saved[best] > 0:
+                results.append(
+                    (float(saved[best]), machine, [nodes[k] for k in chosen[: best + 1]])
+                )
+        return sorted(results, reverse=True)
 
 
 def _copy(view: ClusterView) -> ClusterView:

@@ -1,12 +1,13 @@
 """Traces from other formats; each module reads one.
 
-A reader is a module with ``reads(folder) -> bool`` and ``read(folder) -> ClusterTrace``. A door
-names one as its ``traces``; a distribution adds one by the entry point group
-``placeopt.trace_readers``.
+A reader is a module with ``reads(folder) -> bool`` and ``read(folder) -> ClusterTrace``. A
+distribution adds one by the entry point group ``placeopt.trace_readers``; a door has `traces`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from placeopt.core.spec import load
 from placeopt.doors import doors
 
 #: Our readers, in the order in which they are tried.
-OWN = ("openb", "table", "prometheus")
+OWN = ("openb", "table", "prometheus", "streams")
 
 
 def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
@@ -28,19 +29,28 @@ def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
     DocumentError
         No reader knows it, or what is in it is wrong.
     """
-    modules: list[Any] = [load(f"placeopt.backtest.readers.{name}") for name in OWN]
-    modules += [load(door.traces) for door in doors() if door.traces]
-    modules += [point.load() for point in entry_points(group="placeopt.trace_readers")]
-    for module in modules:
-        if module.reads(folder):
-            result: ClusterTrace = module.read(folder)
+    for reader in _readers():
+        if (result := reader(folder)) is not None:
             return result if prices is None else priced(result, prices)
     raise DocumentError(
-        "is no folder that a reader knows",
+        "is nothing that a reader knows",
         file=str(folder),
         remedy="give openb's two files, machines.csv and pods.csv, Prometheus' *.json, or dumps of "
-        "kubectl get -o json taken at intervals",
+        "kubectl get -o json taken at intervals; or the file of a multi-cluster instance",
     )
+
+
+def _readers() -> Iterator[Callable[[Path], ClusterTrace | None]]:
+    """Yield functions that return a trace, or None where they do not know what is there."""
+    modules: list[Any] = [load(f"placeopt.backtest.readers.{name}") for name in OWN]
+    modules += [point.load() for point in entry_points(group="placeopt.trace_readers")]
+    for module in modules:
+        yield partial(_read_by, module)
+    yield from (door.load("traces") for door in doors() if door.traces)
+
+
+def _read_by(module: Any, folder: Path) -> ClusterTrace | None:
+    return module.read(folder) if module.reads(folder) else None
 
 
 def priced(trace: ClusterTrace, path: Path) -> ClusterTrace:

@@ -59,6 +59,7 @@ def generate(
             ],
             "nodes": [{"name": f"node-{k}", "machine": "medium"} for k in range(max(2, most // 4))],
             "pods": pods,
+            "rollouts": {f"service-{k}": {} for k in range(services)},
         }
     )
 
@@ -79,6 +80,7 @@ def _service(rng: np.random.Generator, name: str, end: float, peak: int) -> list
     cpu, memory = _SIZES[rng.integers(len(_SIZES))]
     running: list[dict[str, Any]] = []
     pods: list[dict[str, Any]] = []
+    revision = 1
 
     def start(at: float) -> None:
         pod = {
@@ -87,6 +89,7 @@ def _service(rng: np.random.Generator, name: str, end: float, peak: int) -> list
             "cpu_millicores": cpu,
             "memory_mib": memory,
             "from_s": at,
+            "revision": str(revision),
         }
         pods.append(pod)
         running.append(pod)
@@ -98,6 +101,7 @@ def _service(rng: np.random.Generator, name: str, end: float, peak: int) -> list
         while len(running) > wanted:
             running.pop()["to_s"] = at
         if rng.random() < 1 / 300:  # a rollout: a new pod, then an old one ends
+            revision += 1
             for step in range(len(running)):
                 moment = at + 10.0 * (step + 1)
                 start(moment)

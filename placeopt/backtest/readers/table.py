@@ -1,4 +1,5 @@
-"""A trace in CSV files: machines.csv, nodes.csv, pods.csv; prices.csv and losses.csv if there are.
+"""A trace in CSV files: machines.csv, nodes.csv, pods.csv; if there are, prices.csv, losses.csv,
+rules.csv.
 
 Heads are the fields of the document, such as ``name,cpu_millicores,memory_mib,usd_per_hour``; an
 empty cell is a field that is absent; cells of lists hold words with bars between.
@@ -15,6 +16,7 @@ from placeopt.backtest.trace import (
     ClusterTrace,
     Loss,
     MachineType,
+    PodRule,
     PriceChange,
     TraceNode,
     TracePod,
@@ -28,10 +30,11 @@ _FILES: dict[str, Any] = {
     "pods": TracePod,
     "prices": PriceChange,
     "losses": Loss,
+    "rules": PodRule,
 }
-_LISTS = ("machines", "gpu_models", "zones")
-_WORDS = ("name", "machine", "node", "workload", "gpu_model", "zone")
-_FLAGS = {"apart", "fixed"}
+_LISTS = ("machines", "gpu_models", "zones", "ports", "keeps", "counts")
+_WORDS = ("name", "machine", "node", "workload", "gpu_model", "zone", "kind", "per")
+_FLAGS = {"apart", "fixed", "alone"}
 
 
 def reads(folder: Path) -> bool:

@@ -1,0 +1,178 @@
+"""A plan by a method of the registry: the cluster of one moment as a rolling update.
+
+Nodes that take pods, one of each machine that may be bought, and the pods with their sizes, node
+sets and rules are an instance of ``rolling-update``. A node has its GPUs as thousandths of one
+amount there: moves whose share then fits on no single GPU are dropped where they are carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from placeopt.backtest.execution import Action
+from placeopt.backtest.policies.base import ClusterView
+from placeopt.backtest.state import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE, Room
+from placeopt.core.errors import UnsupportedError
+
+PROBLEM = "rolling-update"
+_KINDS = {APART: "apart", TOGETHER: "together", SPREAD: "spread"}
+
+
+def plan(
+    view: ClusterView, method: str, evaluations: int, limit: float, weight: float, **more: Any
+) -> list[Action]:
+    """Return the steps of the plan that is cheapest, a price for each move added.
+
+    Parameters
+    ----------
+    view : ClusterView
+    method : str
+        Of the registry, for rolling updates.
+    evaluations : int
+        Budget of the method.
+    limit : float
+        Moves of a plan at most.
+    weight : float
+        USD an hour that a move has to save.
+    **more
+        Parameters of the method.
+    """
+    from placeopt.api import solve
+    from placeopt.registry import from_document
+
+    slots = _slots(view)
+    document = instance(view, slots)
+    if document is None:
+        return []
+    problem = from_document(document)
+    seed = int(view.now) % 2**31
+    front = solve(problem, method, evaluations=evaluations, seed=seed, **more)
+    names = [o.name for o in front.objectives]
+    cost, starts, stops = (names.index(n) for n in ("node_cost", "starts", "disruptions"))
+    legal = [
+        point
+        for point in front.points
+        if point.values[stops] == 0 and point.values[starts] <= limit
+    ]
+    if not legal:
+        return []
+    chosen = min(legal, key=lambda point: point.values[cost] + weight * point.values[starts])
+    return _actions(view, slots, chosen.plan["steps"])
+
+
+def require_method(method: str) -> None:
+    """Raise unless a method is of rolling updates.
+
+    Raises
+    ------
+    UsageError, UnsupportedError
+    """
+    from placeopt import registry
+
+    found = registry.method(method)
+    if PROBLEM not in found.problems:
+        raise UnsupportedError(f"method {method} does not plan rolling updates")
+    found.load(PROBLEM)
+
+
+def _slots(view: ClusterView) -> dict[int, int]:
+    """Return the slot of one further node of each machine, if there may be one."""
+    results = {}
+    for machine in range(len(view.price)):
+        slot = view.open_slot(machine)
+        if slot >= 0:
+            view.room.state[slot] = OFF
+            results[slot] = machine
+    return results
+
+
+def instance(view: ClusterView, slots: dict[int, int]) -> dict[str, Any] | None:
+    """Return the cluster as a document; None where nothing runs."""
+    room, nodes = view.room, [*map(int, view.nodes()), *slots]
+    pods = [(p, n) for n in nodes for p in view.on_node[n]]
+    if not pods:
+        return None
+    used = sorted({view.needs[p][4] for p, _ in pods})
+    sets = {f"set-{s}": [f"n{n}" for n in nodes if room.allowed[s, n]] for s in used}
+    return {
+        "problem": PROBLEM,
+        "name": "moment",
+        "nodes": [_node(view, n, n in slots) for n in nodes],
+        "node_sets": {name: own for name, own in sets.items() if len(own) < len(nodes)},
+        "rules": _rules(room, sorted({view.needs[p][5] for p, _ in pods} - {-1})),
+        "applications": [
+            {
+                "name": "pods",
+                "microservices": [_microservice(view, p, n, sets, len(nodes)) for p, n in pods],
+            }
+        ],
+    }
+
+
+def _node(view: ClusterView, n: int, candidate: bool) -> dict[str, Any]:
+    room = view.room
+    return {
+        "name": f"n{n}",
+        "cluster": "here",
+        "cpu_millicores": int(room.cpu_size[n]),
+        "memory_mib": int(room.memory_size[n]),
+        "price": view.price_of(n),
+        "candidate": candidate,
+        "resources": {"gpu": int(room.gpus[n]) * WHOLE, "pods": min(int(room.most[n]), 10**9)},
+        "domains": {"zone": f"z{int(room.zone[n])}"},
+    }
+
+
+def _rules(room: Room, rows: list[int]) -> list[dict[str, Any]]:
+    """Return what the rows of rules ask; of each row the pods are a group."""
+    results = []
+    for row in rows:
+        for what, group, skew in _entries(room, row):
+            if what != COUNTED:
+                rule = {"kind": _KINDS[what], "group": f"row-{row}", "toward": f"group-{group}"}
+                rule["per"] = "zone" if room.per_zone[group] else "node"
+                results.append(rule | ({"max_skew": skew} if what == SPREAD else {}))
+    return results
+
+
+def _entries(room: Room, row: int) -> list[list[int]]:
+    entries: list[list[int]] = room.rule[room.rule_from[row] : room.rule_from[row + 1]].tolist()
+    return entries
+
+
+def _microservice(
+    view: ClusterView, p: int, n: int, sets: dict[str, list[str]], nodes: int
+) -> dict[str, Any]:
+    cpu, memory, gpus, share, node_set, row = view.needs[p]
+    name, entries = f"set-{node_set}", _entries(view.room, row) if row >= 0 else []
+    return {
+        "name": f"p{p}",
+        "node": f"n{n}",
+        "cpu_millicores": cpu,
+        "memory_mib": memory,
+        "pinned": bool(view.fixed[p] or view.alone[p]),
+        "resources": {"pods": 1} | ({"gpu": gpus * share} if gpus else {}),
+        "allowed": name if len(sets[name]) < nodes else None,
+        "groups": [f"row-{row}"] * (row >= 0)
+        + [f"group-{group}" for what, group, _ in entries if what == COUNTED],
+    }
+
+
+def _actions(view: ClusterView, slots: dict[int, int], steps: Sequence[Any]) -> list[Action]:
+    """Return the steps as actions: first what is bought, then moves; nodes that end empty close."""
+    moves = [(int(step["microservice"][1:]), int(step["to"][1:])) for step in steps if step["to"]]
+    moves = [(p, n) for p, n in moves if p not in view.on_node[n]]
+    target = dict(moves)
+    bought = {n for n in target.values() if n in slots}
+    freed = [
+        n
+        for n in map(int, view.nodes())
+        if view.on_node[n]
+        and all(p in target for p in view.on_node[n])
+        and n not in target.values()
+    ]
+    actions = [Action("buy", slots[n]) for n in sorted(bought)]
+    actions += [Action("await")] if bought else []
+    actions += [Action("close", n) for n in freed]
+    return actions + [Action("move", p, n) for p, n in moves]
