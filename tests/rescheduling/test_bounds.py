@@ -8,10 +8,11 @@ from rescheduling_states import state_search
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.rescheduling import bounds
+from placeopt.rescheduling import bounds, relaxation
 from placeopt.rescheduling.bounds import certify, least_latencies
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.pricing import sharpened
 
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2}
 
@@ -49,14 +50,39 @@ def require_below(problem: Rescheduling) -> float:
     return float(np.mean(short))
 
 
-@pytest.mark.parametrize("cells", [bounds._MAX_CELLS, 3000, 1])
+@pytest.mark.parametrize("cells", [relaxation._MAX_CELLS, 3000, 1])
 def test_no_state_is_below(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all deployments, with a class for each node, with a few, with one."""
-    monkeypatch.setattr(bounds, "_MAX_CELLS", cells)
+    monkeypatch.setattr(relaxation, "_MAX_CELLS", cells)
     short = [require_below(instance(seed)) for seed in range(20)]
     short += [require_below(instance(seed, 2)) for seed in (0, 5, 7)]
-    limit = {bounds._MAX_CELLS: 0.01, 3000: 0.05, 1: 0.9}[cells]
+    limit = {relaxation._MAX_CELLS: 0.01, 3000: 0.05, 1: 0.9}[cells]
     assert np.mean(short) < limit
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_prices_bound_every_plan(seed: int) -> None:
+    """Against all deployments: shared callees, parallel groups, full nodes, classes of nodes."""
+    problem = instance(seed, 1 + (seed % 4 == 3))
+    states = {int(moves): exact for exact, moves in state_search(problem)}
+    relaxed = bounds._relaxation(problem)
+    first = np.zeros(relaxed.most + 2)
+    targets = {min(m, relaxed.most + 1): exact for m, exact in states.items() if m}
+    least = sharpened(relaxed, first, targets, Budget(evaluations=1))
+    for m, exact in states.items():
+        assert (least[m:] <= exact * (1 + 1e-12)).all()
+    assert (least[1:] > 0).all() or not targets
+
+
+def test_prices_raise_bounds_where_services_share_nodes_and_callees() -> None:
+    problem = Rescheduling.generate(3, application="random", services=8)
+    front = placeopt.solve(problem)
+    relaxed = bounds._relaxation(problem)
+    before = relaxed.solve()
+    targets = bounds._targets(problem, front, len(before) - 1)
+    after = sharpened(relaxed, before.copy(), targets, Budget(evaluations=1))
+    gaps = [[1 - one[m] / latency for m, latency in targets.items()] for one in (before, after)]
+    assert np.mean(gaps[1]) < 0.75 * np.mean(gaps[0])
 
 
 def test_few_moves_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
