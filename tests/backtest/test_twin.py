@@ -199,6 +199,38 @@ def test_a_rollout_keeps_what_its_strategy_says() -> None:
     assert ledger.wait_sum == 15 + 15
 
 
+def test_a_node_is_replaced_by_a_cheaper_one_for_what_fits_nowhere_else() -> None:
+    """When f has ended, q finds room beside r; p needs a node of its own, and a small one does."""
+    machines = [
+        {**SMALL, "name": "big", "cpu_millicores": 8000, "usd_per_hour": 4.0},
+        {**SMALL, "name": "tiny", "cpu_millicores": 3000, "usd_per_hour": 0.5, "most": 1},
+        SMALL,
+    ]
+    pods = [
+        pod("p", 3000, 0, machines=["big", "tiny"]),
+        pod("f", 1000, 0, 100, machines=["small"]),
+        pod("r", 3000, 0, machines=["small"]),
+        pod("q", 1000, 1, machines=["big", "small"]),
+    ]
+    nodes = [node("a", machine="big"), node("b")]
+    for weight, moved in ((0, 2), (100, 0)):
+        twin = played(
+            trace(nodes, pods, machines=machines, seconds=7200),
+            f"placeopt:interval=20min,weight={weight},rule=least",
+        )
+        assert (twin.ledger.moved, twin.ledger.stopped) == (moved, 0)
+    assert played(trace(nodes, pods, machines=machines), "placeopt:interval=20min").ledger.bought
+
+
+def test_a_share_of_moves_counts_the_pods_since_the_last_plan() -> None:
+    short = [pod(f"s{k}", 10, 10 * k, 10 * k + 5) for k in range(98)]
+    pods = sorted([pod("p", 1000, 0), pod("q", 1000, 0), *short], key=lambda one: one["from_s"])
+    document = trace([node("a"), node("b")], pods)
+    text = "placeopt:interval=1000s,rule=least,moves="
+    assert played(document, text + "2%").ledger.moved == 1  # of 97
+    assert played(document, text + "1%").ledger.moved == 0
+
+
 @pytest.mark.parametrize("method", ["repack", "decomposition"])
 def test_a_method_of_the_registry_makes_the_plans(method: str) -> None:
     """It frees what it can, and replaces a node by a cheaper one; rules hold at every event."""

@@ -100,9 +100,9 @@ class ClusterView:
         """Return for how long a pod has been there, s."""
         return self.now - float(self.created[p])
 
-    def asked(self, n: int) -> tuple[int, int, int]:
-        """Return what the pods of a node ask for: CPU, memory, thousandths of GPUs."""
-        needs = [self.needs[p] for p in self.on_node[n]]
+    def asked(self, pods: Iterable[int]) -> tuple[int, int, int]:
+        """Return what pods ask for: CPU, memory, thousandths of GPUs."""
+        needs = [self.needs[p] for p in pods]
         cpu, memory = (sum(need[k] for need in needs) for k in (0, 1))
         return cpu, memory, sum(need[2] * need[3] for need in needs)
 
@@ -111,9 +111,9 @@ class ClusterView:
         off = np.flatnonzero((self.room.state == OFF) & (self.machine == machine))
         return int(off[0]) if len(off) else -1
 
-    def suits(self, m: int, n: int) -> bool:
-        """Whether all pods of node `n` may be on node `m`, if they find room."""
-        return all(self.room.allowed[self.needs[p][4], m] for p in self.on_node[n])
+    def suits(self, n: int, pods: Iterable[int]) -> bool:
+        """Whether all pods may be on a node, if they find room."""
+        return all(self.room.allowed[self.needs[p][4], n] for p in pods)
 
     def settle(self, pods: Iterable[int], rule: int = MOST) -> list[tuple[int, int]] | None:
         """Put pods on nodes that take pods, the largest first; None and no change if one does not.

@@ -36,7 +36,8 @@ class Consolidating(Policy):
     interval : float
         s between two plans.
     moves : float
-        Pods that a plan moves, at most; below 1: a share of the pods that run.
+        Pods that a plan moves, at most; below 1: a share of those that run or came since the last
+        plan.
     weight : float
         USD that a move has to save.
     tries : float
@@ -107,8 +108,7 @@ class Consolidating(Policy):
         return gone + actions
 
     def _plan(self, view: ClusterView) -> list[Action]:
-        running = sum(map(len, view.on_node))
-        limit = self.moves if self.moves >= 1 or self.moves == 0 else self.moves * running
+        limit = self.moves if self.moves >= 1 else self.moves * self._there(view)
         if self.method != OWN:
             weight = self.weight / (self.every / 3600)
             return plan(view, self.method, self.evaluations, limit, weight, **self._more)
@@ -123,6 +123,12 @@ class Consolidating(Policy):
             order = [nodes[i] for i in np.argsort(-value * noise)]
             best = max(best, _Trial(self, view, limit).emptied(order), key=lambda one: one[0])
         return best[1]
+
+    def _there(self, view: ClusterView) -> int:
+        """Return the pods that were there since the last plan: older ones that run, and all new."""
+        begin = view.now - self.every
+        old = sum(view.created[p] <= begin for pods in view.on_node for p in pods)
+        return int(old) + int(((view.created > begin) & (view.created <= view.now)).sum())
 
     def _gain(self, view: ClusterView, n: int, usd_per_hour: float) -> float:
         """Return what it saves to pay so much less for as long as the pods of a node run."""
@@ -174,7 +180,10 @@ class _Trial:
 
     def _replace(self, nodes: list[int]) -> bool:
         """Replace the nodes by a new one that saves most, and return whether it does."""
-        for saved, machine, chosen in self._replacements(nodes):
+        whole = [self._view.on_node[n] for n in nodes]
+        rest = [self._rest(n) for n in nodes]
+        ways = [*self._replacements(nodes, whole), *self._replacements(nodes, rest)]
+        for saved, machine, chosen in sorted(ways, reverse=True):
             if not self._may(chosen):
                 continue
             before, view = self._view, _copy(self._view)
@@ -191,14 +200,28 @@ class _Trial:
             return True
         return False
 
-    def _replacements(self, nodes: list[int]) -> list[tuple[float, int, list[int]]]:
-        """Return what may replace nodes: dollars saved, a machine, the nodes; the best first.
+    def _rest(self, n: int) -> list[int]:
+        """Return the pods of a node that find no room on other nodes."""
+        trial = _copy(self._view)
+        trial.room.state[n] = CLOSED
+        return [p for p in trial.on_node[n] if trial.settle([p]) is None]
+
+    def _replacements(
+        self, nodes: list[int], held: list[list[int]]
+    ) -> list[tuple[float, int, list[int]]]:
+        """Return what may replace nodes: dollars saved, a machine, the nodes.
 
         Nodes are taken by their price for the share of the machine that their pods ask for, as
         many as its room holds; of these, as many as save most.
+
+        Parameters
+        ----------
+        nodes : list of int
+        held : list of list of int
+            For each node the pods of it that the new one has to hold.
         """
         view, weight = self._view, self._policy.weight
-        asked = np.array([view.asked(n) for n in nodes], float)
+        asked = np.array([view.asked(pods) for pods in held], float)
         price = np.array([view.price_of(n) for n in nodes])
         hours = np.array([max(map(view.age, view.on_node[n])) for n in nodes]) / 3600
         pods = np.array([len(view.on_node[n]) for n in nodes])
@@ -210,7 +233,7 @@ class _Trial:
             legal = [
                 k
                 for k in np.argsort(share / price)
-                if slot >= 0 and share[k] <= 1 and view.suits(slot, nodes[k])
+                if slot >= 0 and share[k] <= 1 and view.suits(slot, held[k])
             ]
             left, chosen = size.copy(), []
             for k in legal:
@@ -226,7 +249,7 @@ class _Trial:
                 results.append(
                     (float(saved[best]), machine, [nodes[k] for k in chosen[: best + 1]])
                 )
-        return sorted(results, reverse=True)
+        return results
 
 
 def _copy(view: ClusterView) -> ClusterView:
