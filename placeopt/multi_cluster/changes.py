@@ -1,29 +1,23 @@
-"""Changes of single decisions of a plan, by the fixed rules: what each does to the goals.
+"""Changes of one decision of a plan or of two, by the fixed rules: what each does to the goals.
 
 A change of request t touches the requests that arrive while t runs, and no others. The work of a
 change is theirs; nothing is replayed. The rules are in ``models/multi_cluster/README.md``.
 
-`instance` is a `MultiClusterArrays`, `state` a `PlanState`, `change` a `Change`, throughout.
+`instance` is a `MultiClusterArrays`, `state` a `PlanState`, `change` a `Change`, throughout. Where
+latency has no weight, `timed` is false, and latencies are neither computed nor kept.
 """
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row, copy_rows
+from placeopt.core.kernels.compile import kernel
+from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.simulator.outcomes import grown
 from placeopt.multi_cluster.simulator.state import MAX_MS
-
-#: Odds that a drawn change refuses an accepted request, and that it moves some of its replicas.
-_REFUSE, _SHIFT = 0.1, 0.45
-#: Share of the steps of annealing that may make a plan worse.
-_HOT = 0.8
 
 
 class PlanState(NamedTuple):
@@ -32,50 +26,54 @@ class PlanState(NamedTuple):
     ends: np.ndarray  # int64 (T,) first request that arrives when t is over
     placed: np.ndarray  # int64 (T, C) replicas, the decisions; all 0 for a refusal
     accepted: np.ndarray  # bool (T,)
-    load: np.ndarray  # int64 (T, C) replicas that run when t arrives
-    used: np.ndarray  # int64 (T, C, 2) cpu and memory in use when t arrives
-    factor: np.ndarray  # (T, C) by which they raise the latency
+    use: np.ndarray  # int64 (T, C, 3) cpu, memory and replicas in use after the decision on t
+    ms: np.ndarray  # (T, C) latency then, before it is cut at `MAX_MS`
     growth: np.ndarray  # (T, C) by which t raises it
     outcome: np.ndarray  # (T, 3) latency, cost and Gini coefficient of accepted requests
     sums: np.ndarray  # (4,) sums of outcomes, and the number of accepted requests
 
 
 class Change(NamedTuple):
-    """Another decision for one request, and what follows from it."""
+    """Other decisions for one request or two, and what follows from them."""
 
-    split: np.ndarray  # int64 (C,) replicas
-    more: np.ndarray  # int64 (C,) the same, less those now
-    growth: np.ndarray  # (C,) by which the request raises the latency
-    ratio: np.ndarray  # (C,) by which factors of later requests grow
+    request: np.ndarray  # int64 (2,) the requests, the earlier first; -1 for no second one
+    split: np.ndarray  # int64 (2, C) replicas
+    more: np.ndarray  # int64 (2, C, 3) cpu, memory and replicas beyond those now
+    growth: np.ndarray  # (2, C) by which the requests raise the latency
+    ratio: np.ndarray  # (2, C) by how much more
     outcome: np.ndarray  # (T, 3) of the requests that it touches
     sums: np.ndarray  # (4,)
+    step: np.ndarray  # int64 (C, 3) scratch: `more` of the requests that run
+    grows: np.ndarray  # (C,) scratch: `ratio` of the requests that run
     load: np.ndarray  # int64 (C,) scratch: replicas that run
-    factor: np.ndarray  # (C,) scratch
 
 
 def empty_state(instance: MultiClusterArrays) -> tuple[PlanState, Change]:
     """Return a state without a plan, and room for a change."""
     requests, clusters = len(instance.replicas), len(instance.price)
     state = PlanState(
-        ends=np.searchsorted(instance.arrival, instance.departure).astype(np.int64),
+        ends=np.maximum(
+            np.searchsorted(instance.arrival, instance.departure), np.arange(1, requests + 1)
+        ),
         placed=np.zeros((requests, clusters), dtype=np.int64),
         accepted=np.zeros(requests, dtype=np.bool_),
-        load=np.zeros((requests, clusters), dtype=np.int64),
-        used=np.zeros((requests, clusters, 2), dtype=np.int64),
-        factor=np.ones((requests, clusters)),
+        use=np.zeros((requests, clusters, 3), dtype=np.int64),
+        ms=np.ones((requests, clusters)),
         growth=np.ones((requests, clusters)),
         outcome=np.zeros((requests, 3)),
         sums=np.zeros(4),
     )
     change = Change(
-        split=np.zeros(clusters, dtype=np.int64),
-        more=np.zeros(clusters, dtype=np.int64),
-        growth=np.ones(clusters),
-        ratio=np.ones(clusters),
+        request=np.array([0, -1]),
+        split=np.zeros((2, clusters), dtype=np.int64),
+        more=np.zeros((2, clusters, 3), dtype=np.int64),
+        growth=np.ones((2, clusters)),
+        ratio=np.ones((2, clusters)),
         outcome=np.zeros((requests, 3)),
         sums=np.zeros(4),
+        step=np.zeros((clusters, 3), dtype=np.int64),
+        grows=np.ones(clusters),
         load=np.zeros(clusters, dtype=np.int64),
-        factor=np.ones(clusters),
     )
     return state, change
 
@@ -84,106 +82,187 @@ def empty_state(instance: MultiClusterArrays) -> tuple[PlanState, Change]:
 
 
 @kernel
-def _fits(capacity, used, demand, t, split):
-    """Return whether a split (C,) of request t fits beside what is in use (T, C, 2)."""
-    for c in range(len(split)):
-        if split[c] > 0:
-            for r in range(2):
-                if used[t, c, r] + split[c] * demand[t, r] > capacity[c, r]:
-                    return False
-    return True
-
-
-@kernel
-def _fits_beside(capacity, used, demand, placed, s, t, more):
-    """Return whether request s still fits where `more` (C,) replicas of request t run."""
-    for c in range(len(more)):
-        if more[c] > 0 and placed[s, c] > 0:
-            for r in range(2):
-                taken = used[s, c, r] + more[c] * demand[t, r]
-                if taken + placed[s, c] * demand[s, r] > capacity[c, r]:
-                    return False
-    return True
-
-
-@kernel
-def _gini(load):
-    """Return the Gini coefficient of loads (C,), equation (10) of the paper; 0 without any."""
-    total, apart = 0, 0
-    for a in range(len(load)):
-        total += load[a]
-        for b in range(a):
-            apart += abs(load[a] - load[b])
-    return apart / (len(load) * total) if total > 0 else 0.0
-
-
-@kernel
-def try_change(instance, state, change, t):
-    """Write what follows if request t is placed as ``change.split``; return whether all fits."""
-    capacity, demand, replicas = instance.capacity, instance.demand, instance.replicas
-    base, price, increase = instance.base, instance.price, instance.increase
-    placed, used, loads, outcome = state.placed, state.used, state.load, state.outcome
-    factor, growth, accepted, before = state.factor, state.growth, state.accepted, state.sums
-    split, more, ratio, sums = change.split, change.more, change.ratio, change.sums
-    load, new, own = change.load, change.outcome, change.growth
-    if not _fits(capacity, used, demand, t, split):
-        return False
-    count, latency, cost, wanted = 0, 0.0, 0.0, replicas[t]
-    for c in range(len(split)):
-        more[c] = split[c] - placed[t, c]
-        own[c] = grown(1.0, increase[t], split[c], wanted)
-        ratio[c] = own[c] / growth[t, c]
-        load[c] = loads[t, c] + split[c]
-        if split[c] > 0:
-            count += split[c]
-            latency += min(MAX_MS, base[c] * factor[t, c] * own[c]) * split[c]
-            cost += price[c] * split[c]
-    copy_row(before, sums)
-    if accepted[t]:
-        for k in range(3):
-            sums[k] -= outcome[t, k]
+def _compare(instance, state, change, k, timed):
+    """Write how split k of the change differs from the decision now, and the sums of cost."""
+    t, split, more, sums = change.request[k], change.split, change.more, change.sums
+    growth, ratio, now, before = change.growth, change.ratio, state.placed, state.growth
+    price, wanted, demand = instance.price, instance.replicas[t], instance.demand
+    cost, count = 0.0, 0
+    for c in range(len(price)):
+        n = split[k, c] - now[t, c]
+        more[k, c, 0], more[k, c, 1], more[k, c, 2] = n * demand[t, 0], n * demand[t, 1], n
+        count += split[k, c]
+        cost += price[c] * split[k, c]
+        if timed:
+            growth[k, c] = grown(1.0, instance.increase[t], split[k, c], wanted)
+            ratio[k, c] = growth[k, c] / before[t, c]
+    change.outcome[t, 1] = cost / wanted
+    if state.accepted[t]:
+        sums[1] -= state.outcome[t, 1]
         sums[3] -= 1.0
     if count > 0:
-        new[t, 0], new[t, 1], new[t, 2] = latency / wanted, cost / wanted, _gini(load)
-        for k in range(3):
-            sums[k] += new[t, k]
+        sums[1] += cost / wanted
         sums[3] += 1.0
-    for s in range(t + 1, state.ends[t]):
-        if not accepted[s]:
-            continue
-        if not _fits_beside(capacity, used, demand, placed, s, t, more):
-            return False
+    return count > 0
+
+
+@kernel
+def _write_step(change, one, two, timed):
+    """Write what the requests of the change that run have more; return whether that is anything."""
+    step, grows, more, ratio = change.step, change.grows, change.more, change.ratio
+    some = timed
+    for c in range(len(step)):
+        for r in range(3):
+            step[c, r] = (more[0, c, r] if one else 0) + (more[1, c, r] if two else 0)
+            some |= step[c, r] != 0
+        if timed:
+            grows[c] = (ratio[0, c] if one else 1.0) * (ratio[1, c] if two else 1.0)
+    return some
+
+
+@kernel
+def _loads(capacity, use, step, load, u):
+    """Write the loads after request u; return their sum, -1 where what is in use does not fit."""
+    total = 0
+    for c in range(len(load)):
+        cpu, memory = step[c, 0], step[c, 1]
+        if cpu > 0 and use[u, c, 0] + cpu > capacity[c, 0]:
+            return -1
+        if memory > 0 and use[u, c, 1] + memory > capacity[c, 1]:
+            return -1
+        load[c] = use[u, c, 2] + step[c, 2]
+        total += load[c]
+    return total
+
+
+@kernel
+def _apart(load):
+    """Return the sum of the differences of loads (C,), each pair once."""
+    apart = 0
+    for a in range(len(load)):
+        for b in range(a):
+            apart += abs(load[a] - load[b])
+    return apart
+
+
+@kernel
+def _try_own(instance, state, change, k, stays, timed):
+    """Write what follows for request k of the change itself; return whether it fits."""
+    u, new, step, split = change.request[k], change.outcome, change.step, change.split
+    if state.accepted[u]:
+        change.sums[0] -= state.outcome[u, 0]
+        change.sums[2] -= state.outcome[u, 2]
+    if not stays:
+        return True
+    total = _loads(instance.capacity, state.use, step, change.load, u)
+    if total < 0:
+        return False
+    new[u, 2] = _apart(change.load) / (len(step) * total)
+    change.sums[2] += new[u, 2]
+    if timed:
         latency = 0.0
-        for c in range(len(split)):
-            load[c] = loads[s, c] + more[c] + placed[s, c]
-            if placed[s, c] > 0:
-                ms = base[c] * (factor[s, c] * ratio[c]) * growth[s, c]
-                latency += min(MAX_MS, ms) * placed[s, c]
-        new[s, 0], new[s, 1], new[s, 2] = latency / replicas[s], outcome[s, 1], _gini(load)
-        sums[0] += new[s, 0] - outcome[s, 0]
-        sums[2] += new[s, 2] - outcome[s, 2]
+        for c in range(len(step)):
+            latency += min(MAX_MS, state.ms[u, c] * change.grows[c]) * split[k, c]
+        new[u, 0] = latency / instance.replicas[u]
+        change.sums[0] += new[u, 0]
     return True
 
 
 @kernel
-def make_change(instance, state, change, t):
-    """Place request t as ``change.split``, in place; `try_change` has just said that all fits."""
-    demand, more, ratio, split = instance.demand[t], change.more, change.ratio, change.split
-    load, used, factor = state.load, state.used, state.factor
-    for s in range(t + 1, state.ends[t]):
-        for c in range(len(split)):
-            if more[c] != 0:
-                load[s, c] += more[c]
-                factor[s, c] *= ratio[c]
-                for r in range(2):
-                    used[s, c, r] += more[c] * demand[r]
-        if state.accepted[s]:
-            copy_row(change.outcome[s], state.outcome[s])
-    copy_row(split, state.placed[t])
-    copy_row(change.growth, state.growth[t])
-    state.accepted[t] = split.sum() > 0
-    if state.accepted[t]:
-        copy_row(change.outcome[t], state.outcome[t])
+def _try_between(instance, state, change, begin, end, timed):
+    """Write what follows for the requests from `begin` to `end`; return whether all fits.
+
+    What is in use is most after requests that are accepted: no others are looked at.
+    """
+    new, load, step, grows = change.outcome, change.load, change.step, change.grows
+    accepted, outcome, placed = state.accepted, state.outcome, state.placed
+    use, ms = state.use, state.ms
+    capacity, replicas = instance.capacity, instance.replicas
+    slower, wider = 0.0, 0.0
+    for u in range(begin, end):
+        if not accepted[u]:
+            continue
+        total = _loads(capacity, use, step, load, u)
+        if total < 0:
+            return False
+        gini = _apart(load) / (len(load) * total)
+        wider += gini - outcome[u, 2]
+        new[u, 2] = gini
+        if timed:
+            latency = 0.0
+            for c in range(len(load)):
+                if placed[u, c] > 0:
+                    latency += min(MAX_MS, ms[u, c] * grows[c]) * placed[u, c]
+            latency /= replicas[u]
+            slower += latency - outcome[u, 0]
+            new[u, 0] = latency
+    change.sums[0] += slower
+    change.sums[2] += wider
+    return True
+
+
+@kernel
+def _keep_between(state, change, begin, end):
+    """Write that nothing changes for the requests from `begin` to `end`."""
+    for u in range(begin, end):
+        change.outcome[u, 0], change.outcome[u, 2] = state.outcome[u, 0], state.outcome[u, 2]
+
+
+@kernel
+def try_change(instance, state, change, timed):
+    """Write what follows from the splits of ``change.request``; return whether all fits.
+
+    A second request arrives while the first one runs. Without `timed` latencies are not written.
+    """
+    first, second, ends = change.request[0], change.request[1], state.ends
+    copy_row(state.sums, change.sums)
+    stays = _compare(instance, state, change, 0, timed)
+    _write_step(change, True, False, timed)
+    if not _try_own(instance, state, change, 0, stays, timed):
+        return False
+    if second < 0:
+        return _try_between(instance, state, change, first + 1, ends[first], timed)
+    stays = _compare(instance, state, change, 1, timed)
+    if not _try_between(instance, state, change, first + 1, second, timed):
+        return False
+    both, last = min(ends[first], ends[second]), max(ends[first], ends[second])
+    some = _write_step(change, True, True, timed)
+    if not _try_own(instance, state, change, 1, stays, timed):
+        return False
+    if not some:
+        _keep_between(state, change, second + 1, both)
+    elif not _try_between(instance, state, change, second + 1, both, timed):
+        return False
+    _write_step(change, ends[first] > both, ends[second] > both, timed)
+    return _try_between(instance, state, change, both, last, timed)
+
+
+@kernel
+def make_change(instance, state, change, timed):
+    """Make a change, in place; `try_change` has just said that all fits."""
+    use, ms, more, ratio = state.use, state.ms, change.more, change.ratio
+    last = 0
+    for k in range(2):
+        t = change.request[k]
+        if t < 0:
+            continue
+        last = max(last, state.ends[t])
+        for u in range(t, state.ends[t]):
+            for c in range(len(instance.price)):
+                for r in range(3):
+                    use[u, c, r] += more[k, c, r]
+                if timed:
+                    ms[u, c] *= ratio[k, c]
+        copy_row(change.split[k], state.placed[t])
+        state.accepted[t] = change.split[k].sum() > 0
+        state.outcome[t, 1] = change.outcome[t, 1]
+        if timed:
+            copy_row(change.growth[k], state.growth[t])
+    for u in range(change.request[0], last):
+        if state.accepted[u]:
+            state.outcome[u, 2] = change.outcome[u, 2]
+            if timed:
+                state.outcome[u, 0] = change.outcome[u, 0]
     copy_row(change.sums, state.sums)
 
 
@@ -191,26 +270,28 @@ def make_change(instance, state, change, t):
 
 
 @kernel
-def begin(instance, state, change, vector):
+def begin(instance, state, change, vector, timed):
     """Place the requests as in `vector` (T, C), in place; refuse those whose split does not fit.
 
     A split that is not of all replicas is refused too.
     """
-    state.placed[:], state.load[:], state.outcome[:], state.sums[:] = 0, 0, 0.0, 0.0
-    state.accepted[:] = False
-    state.factor[:], state.growth[:] = 1.0, 1.0
+    state.placed[:], state.outcome[:], state.sums[:] = 0, 0.0, 0.0
+    state.accepted[:], state.growth[:], state.use[:] = False, 1.0, 0
+    change.request[1] = -1
     for t in range(len(vector)):
+        copy_row(instance.base, state.ms[t])
         for c in range(len(instance.used)):
-            copy_row(instance.used[c], state.used[t, c])
+            copy_row(instance.used[c], state.use[t, c])
     for t in range(len(vector)):
         if vector[t].sum() == instance.replicas[t]:
-            copy_row(vector[t], change.split)
-            if try_change(instance, state, change, t):
-                make_change(instance, state, change, t)
+            change.request[0] = t
+            copy_row(vector[t], change.split[0])
+            if try_change(instance, state, change, timed):
+                make_change(instance, state, change, timed)
 
 
 @kernel
-def _write_decisions(state, vector):
+def write_decisions(state, vector):
     """Write the decisions into `vector` (T, C)."""
     for t in range(len(vector)):
         copy_row(state.placed[t], vector[t])
@@ -221,150 +302,13 @@ def write_values(sums, requests, worst, values):
     """Write the four goals of sums (4,) over a number of requests; `worst` where none is in."""
     for k in range(3):
         values[k] = sums[k] / sums[3] if sums[3] > 0 else worst[k]
-    values[3] = 1.0 - sums[3] / requests
+    values[3] = (requests - sums[3]) / requests
 
 
 @kernel
 def judge_all(instance, state, change, vectors, worst, values):
     """Write the goals (n, 4) of vectors (n, T, C), and into these what `begin` makes of them."""
     for k in range(len(vectors)):
-        begin(instance, state, change, vectors[k])
-        _write_decisions(state, vectors[k])
+        begin(instance, state, change, vectors[k], True)
+        write_decisions(state, vectors[k])
         write_values(state.sums, vectors.shape[1], worst, values[k])
-
-
-# -- plans known so far ----------------------------------------------------------------------------
-
-
-@kernel
-def choose_starts(known, weights, ideal, chosen):
-    """Write for each row of weights (n, m) the row of `known` (k, m) that is best under them."""
-    for w in range(len(weights)):
-        least = math.inf
-        for row in range(len(known)):
-            value = _weighted(known[row], weights[w], ideal)
-            if value < least:
-                least, chosen[w] = value, row
-
-
-@kernel
-def count_new(values, known):
-    """Return how many rows of `values` (n, m) no row of `known` (k, m) equals or dominates."""
-    count = 0
-    for k in range(len(values)):
-        covered = False
-        for row in range(len(known)):
-            covered = True
-            for goal in range(values.shape[1]):
-                if known[row, goal] > values[k, goal]:
-                    covered = False
-                    break
-            if covered:
-                break
-        if not covered:
-            count += 1
-    return count
-
-
-# -- annealing and variation -----------------------------------------------------------------------
-
-
-@kernel
-def _draw(random, placed, asked, split):
-    """Draw another decision into `split` (C,); `placed` (C,) is the decision now.
-
-    It is a refusal, a shift of replicas, or one or two clusters. Advances `random`, (1,).
-    """
-    clusters, accepted = len(split), placed.sum() > 0
-    kind = uniform(random)
-    if accepted and kind < _REFUSE + _SHIFT:
-        copy_row(placed, split)
-        if kind < _REFUSE:
-            split[:] = 0
-            return
-        origin = below(random, clusters)
-        while split[origin] == 0:
-            origin = (origin + 1) % clusters
-        count = 1 + below(random, split[origin])
-        split[origin] -= count
-        split[below(random, clusters)] += count
-        return
-    split[:] = 0
-    first = asked if uniform(random) < 0.5 else below(random, asked + 1)
-    split[below(random, clusters)] += first
-    split[below(random, clusters)] += asked - first
-
-
-@kernel
-def _same(split, placed):
-    """Return whether two decisions (C,) are the same."""
-    same = True
-    for c in range(len(split)):
-        same &= split[c] == placed[c]
-    return same
-
-
-@kernel
-def _weighted(values, weights, ideal):
-    """Return the largest weighted distance of a goal from its ideal, plus the sum of all."""
-    largest = total = 0.0
-    for k in range(len(values)):
-        distance = weights[k] * (values[k] - ideal[k])
-        largest, total = max(largest, distance), total + distance
-    return largest + total
-
-
-@kernel
-def _allowed(random, heat, step, steps):
-    """Return how much worse a step may make a plan: exponential, its mean from `heat` to 0.
-
-    The steps after a share of `_HOT` make nothing worse. Advances `random`, (1,).
-    """
-    left = 1.0 - step / (_HOT * steps)
-    return -heat * left * left * math.log(1.0 - uniform(random)) if left > 0.0 else 0.0
-
-
-@allocating_kernel
-def anneal_all(instance, state, change, vectors, weights, ideal, worst, steps, random, heat):
-    """Improve vectors (n, T, C) in place, each by `steps` random changes under its weights (n, 4).
-
-    Simulated annealing. Without `heat` a change that makes nothing worse stays, and no other.
-    Advances `random`, (1,).
-    """
-    requests = vectors.shape[1]
-    values = np.zeros(4)
-    for k in range(len(vectors)):
-        begin(instance, state, change, vectors[k])
-        write_values(state.sums, requests, worst, values)
-        now = _weighted(values, weights[k], ideal)
-        for step in range(steps):
-            t = below(random, requests)
-            _draw(random, state.placed[t], instance.replicas[t], change.split)
-            if _same(change.split, state.placed[t]):
-                continue
-            if try_change(instance, state, change, t):
-                write_values(change.sums, requests, worst, values)
-                value = _weighted(values, weights[k], ideal)
-                if value <= now or value <= now + _allowed(random, heat, step, steps):
-                    now = value
-                    make_change(instance, state, change, t)
-        _write_decisions(state, vectors[k])
-
-
-@allocating_kernel
-def vary_all(replicas, children, fathers, random):
-    """Change plans (n, T, C) in place.
-
-    A child takes the decisions of a random stretch of requests from its father. Then `_draw` makes
-    another decision for one request, on average. Advances `random`, (1,).
-    """
-    requests = children.shape[1]
-    split = np.zeros(children.shape[2], dtype=np.int64)
-    for k in range(len(children)):
-        one, other = below(random, requests + 1), below(random, requests + 1)
-        begin, end = min(one, other), max(one, other)
-        copy_rows(fathers[k, begin:end], children[k, begin:end])
-        for t in range(requests):
-            if below(random, requests) == 0:
-                _draw(random, children[k, t], replicas[t], split)
-                copy_row(split, children[k, t])

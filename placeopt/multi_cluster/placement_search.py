@@ -2,9 +2,10 @@
 
 A plan here is any division of the replicas of each request over the clusters; the searches over
 vectors know only all on one cluster and three spreads. Again and again weights are drawn, and the
-plan that is best for them is improved by random changes of single decisions: simulated annealing
-(`placeopt.multi_cluster.changes`). Where that gives few new plans, as on small instances, children
-of the plans in the archive fill the front.
+plan that is best for them is improved by random changes of one decision, or of two of requests that
+run together: simulated annealing (`placeopt.multi_cluster.annealing`). As much work is for weighted
+sums of the front's ends and middle, in rounds that become longer. Where that gives few new plans,
+as on small instances, children of the plans in the archive fill the front.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.interfaces import Encoder
+from placeopt.core.limits import upper_limits
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
+from placeopt.core.weights import simplex
 from placeopt.evolve.search import Variant, VectorSearch
-from placeopt.multi_cluster import changes
+from placeopt.multi_cluster import annealing, changes
 from placeopt.multi_cluster.encoder import MultiClusterEncoder
 from placeopt.multi_cluster.heuristics import seeds
 from placeopt.multi_cluster.instance import MultiCluster
@@ -37,6 +40,18 @@ TRIED = 10
 #: Heat at the beginning of annealing, for one request: a change of one moves means over all by so
 #: much less as there are more. Weights make the width of a goal in the archive 1.
 HEAT = 0.1
+#: The same where plans are improved for a weighted sum.
+SUM_HEAT = 0.03
+#: Odds that a change is of two requests, on the front and for a weighted sum.
+PAIRS = (0.25, 0.5)
+#: Work on weighted sums for each of the work on the front, by the number of goals without a limit;
+#: fronts of four goals have most of their volume elsewhere.
+SUMS = {1: 3.0, 2: 3.0, 3: 0.5, 4: 0.1}
+#: Parts of the lattice of weighted sums by the same number, and the least weight of a goal.
+PARTS, LEAST_WEIGHT = {1: 1, 2: 10, 3: 3, 4: 2}, 0.01
+#: Changes that are tried for a weighted sum in the first round, for each request, and how often
+#: they double.
+SUM_TRIED, MOST_ROUNDS = 50, 12
 #: Share of improved plans that are new to the archive below which children are made as well.
 FEW_NEW = 0.5
 #: Of `maximise_acceptance`: vectors, generations at most, and about its share of the budget.
@@ -62,6 +77,7 @@ class PlacementEncoder(Encoder):
         self.upper = np.repeat(problem.arrays.replicas, self._shape[1])
         self._state, self._change = changes.empty_state(problem.arrays)
         self._worst = np.array(problem.referee.worst)
+        self._most = upper_limits(problem.goal_limits, problem.objectives)
         self.actions = MultiClusterEncoder(problem, objectives)
 
     def _judged(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -105,10 +121,13 @@ class PlacementEncoder(Encoder):
         steps: int,
         random: np.ndarray,
         heat: float = 0.0,
+        *,
+        sums: bool = False,
     ) -> np.ndarray:
         """Return the vectors X after `steps` random changes each.
 
-        What makes nothing worse stays; of the rest less and less, by simulated annealing.
+        What makes nothing worse stays; of the rest less and less, by simulated annealing. Nothing
+        stays that goes further beyond a limit on a goal.
 
         Parameters
         ----------
@@ -120,13 +139,15 @@ class PlacementEncoder(Encoder):
             State of the random generator; it advances.
         heat : float
             How much worse a change may make a plan at the beginning, about.
+        sums : bool
+            Whether the weighted sum counts alone, without the largest weighted distance.
         """
         vectors = self.checked(X).reshape(-1, *self._shape).copy()
         every, origin = np.zeros((len(X), 4)), np.zeros(4)
         every[:, self._columns], origin[list(self._columns)] = weights, ideal
         scratch = self.problem.arrays, self._state, self._change
-        wanted = every, origin, self._worst, steps, random, heat
-        changes.anneal_all(*scratch, vectors, *wanted)
+        wanted = every, origin, self._worst, self._most, not sums, PAIRS[sums]
+        annealing.anneal_all(*scratch, vectors, *wanted, steps, random, heat)
         return vectors.reshape(len(X), -1)
 
     def vary(
@@ -137,7 +158,7 @@ class PlacementEncoder(Encoder):
         children = mothers.reshape(-1, *self._shape).copy()
         random = rng.integers(0, 2**64, size=1, dtype=np.uint64)
         replicas = self.problem.arrays.replicas
-        changes.vary_all(replicas, children, fathers.reshape(children.shape), random)
+        annealing.vary_all(replicas, children, fathers.reshape(children.shape), random)
         return children.reshape(len(children), -1)
 
 
@@ -220,6 +241,7 @@ def run(
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     requests = len(task.problem.requests)
     search.evaluate(_first(search, encoder, task))
+    sums, spent = _Sums(search, encoder, random), 0.0
     for batch in counted():
         if search.finished:
             break
@@ -230,9 +252,57 @@ def run(
         ideal, heat = known.min(axis=0), HEAT / requests
         X, F, _ = search.evaluate(encoder.improve(X, weights, ideal, steps, random, heat))
         search.budget.spend(search.budget.allow((each - 1) * len(X)))
-        if changes.count_new(F, known) < FEW_NEW * len(F):
-            search.evaluate(_children(search, BATCH * tried))
+        made = each * len(X)
+        if annealing.count_new(F, known) < FEW_NEW * len(F):
+            made += len(search.evaluate(_children(search, BATCH * tried))[0])
+        spent += SUMS[sums.free] * made
+        while spent > 0 and not search.finished:
+            spent -= sums.improve_next()
     return search.conclude("placement-search", {"tried": tried})
+
+
+class _Sums:
+    """Weighted sums of the ends of the front, its middle and what is between, one after the other.
+
+    Every second round has random weights. Changes double after two rounds. Goals that have a limit
+    count little.
+    """
+
+    def __init__(self, search: VectorSearch, encoder: PlacementEncoder, random: np.ndarray):
+        self._search, self._encoder, self._random = search, encoder, random
+        free = np.isinf(search.task.most)
+        free = free if free.any() else ~free
+        self.free = int(free.sum())
+        parts = np.maximum(simplex(PARTS[self.free], self.free), LEAST_WEIGHT)
+        self._lattice = parts[np.argsort(-parts.min(axis=1), kind="stable")]  # the middle first
+        self._columns, self._row = free, np.full(len(free), LEAST_WEIGHT**2)
+        self._done = 0
+
+    def _next(self) -> tuple[int, np.ndarray]:
+        """Return the number of the round, and the next weights."""
+        rounds, at = divmod(self._done, len(self._lattice))
+        drawn = self._search.rng.dirichlet(np.ones(self.free)) if rounds % 2 else self._lattice[at]
+        self._row[self._columns] = np.maximum(drawn, LEAST_WEIGHT)
+        self._done += 1
+        return rounds, self._row
+
+    def improve_next(self) -> int:
+        """Improve the best plan for the next sum; return the changes tried for each request."""
+        search, encoder, problem = self._search, self._encoder, self._encoder.problem
+        rounds, row = self._next()
+        tried = max(1, search.budget.allow(SUM_TRIED * 2 ** min(rounds // 2, MOST_ROUNDS)))
+        search.archive.settle()
+        F = search.nearest()
+        ideal, width = F.min(axis=0), np.ptp(F, axis=0)
+        wide = width > 1e-9
+        weights = row * (wide / np.maximum(width, 1e-9) if wide.any() else 1.0)
+        chosen = np.empty(1, dtype=np.int64)
+        annealing.choose_starts(F, weights[None], ideal, False, chosen)
+        start, requests = search.vectors(chosen), len(problem.requests)
+        more = tried * requests, self._random, SUM_HEAT / requests
+        search.evaluate(encoder.improve(start, weights[None], ideal, *more, sums=True))
+        search.budget.spend(search.budget.allow(tried - 1))
+        return tried
 
 
 def _first(search: VectorSearch, encoder: PlacementEncoder, task: Task[MultiCluster]) -> np.ndarray:
@@ -254,7 +324,7 @@ def _starts(search: VectorSearch, tried: int) -> tuple[np.ndarray, np.ndarray]:
     inverse = 1 / np.maximum(search.rng.dirichlet(np.ones(F.shape[1]), size=plans), 1e-3)
     weights = inverse / inverse.sum(axis=1, keepdims=True) / width
     chosen = np.empty(plans, dtype=np.int64)
-    changes.choose_starts(F, weights, ideal, chosen)
+    annealing.choose_starts(F, weights, ideal, True, chosen)
     return search.vectors(chosen), weights
 
 

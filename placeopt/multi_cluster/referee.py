@@ -94,7 +94,8 @@ class MultiClusterReferee:
             math.fsum(column) / len(accepted)
             for column in zip(*((o.latency_ms, o.cost, o.gini) for o in accepted), strict=True)
         )
-        return Evaluation((*means, 1 - len(accepted) / len(outcomes)), tuple(violations))
+        rejected = (len(outcomes) - len(accepted)) / len(outcomes)
+        return Evaluation((*means, rejected), tuple(violations))
 
     def replay(
         self, decisions: Sequence[Mapping[int, int]]

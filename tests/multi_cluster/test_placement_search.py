@@ -43,31 +43,64 @@ def test_goals_after_many_changes_are_the_referees(seed: int, rate: float) -> No
         assert encoder.decode(encoder.encode(plan)) == plan
 
 
-def test_a_change_says_what_follows_and_whether_it_fits() -> None:
-    """Every single change of a crowded plan, against the referee."""
+@pytest.mark.parametrize("pairs", [False, True])
+def test_a_change_says_what_follows_and_whether_it_fits(pairs: bool) -> None:
+    """Every change of one request of a crowded plan, or of two, against the referee."""
     problem = MultiCluster.generate(3, clusters=3, requests=10, rate=40.0, most_replicas=4)
     encoder = PlacementEncoder(problem, problem.objectives)
     arrays, worst = problem.arrays, np.array(problem.referee.worst)
     state, change = changes.empty_state(arrays)
     vector = encoder.encode(placeopt.solve(problem, "greedy").points[0].plan).reshape(10, 3)
-    refused = 0
-    for t in range(10):
-        for c in range(3):
-            changes.begin(arrays, state, change, vector)
-            change.split[:] = 0
-            change.split[c] = arrays.replicas[t]
-            fits = changes.try_change(arrays, state, change, t)
-            after = vector.copy()
-            after[t] = change.split
-            decisions = [{k: n for k, n in enumerate(row) if n} for row in after.tolist()]
-            verdict = problem.evaluate(problem.plan(decisions))
-            assert fits == verdict.feasible
-            refused += not fits
-            if fits:
-                values = np.zeros(4)
-                changes.write_values(change.sums, 10, worst, values)
-                assert verdict.values == pytest.approx(values.tolist(), rel=1e-9)
-    assert 0 < refused < 30
+    beside = [range(t + 1, state.ends[t]) if pairs else [-1] for t in range(10)]
+    fitted = []
+    for t, s, c in [(t, s, c) for t, some in enumerate(beside) for s in some for c in range(4)]:
+        changes.begin(arrays, state, change, vector, True)
+        change.request[:], change.split[:] = (t, s), 0
+        after = vector.copy()
+        for k, request in enumerate((t, s)[: 1 + pairs]):
+            if c + k < 3:  # else it is refused
+                change.split[k, c + k] = arrays.replicas[request]
+            after[request] = change.split[k]
+        fits = changes.try_change(arrays, state, change, True)
+        decisions = [{k: n for k, n in enumerate(row) if n} for row in after.tolist()]
+        verdict = problem.evaluate(problem.plan(decisions))
+        assert fits == verdict.feasible
+        fitted.append(fits)
+        if fits:
+            values = np.zeros(4)
+            changes.write_values(change.sums, 10, worst, values)
+            assert verdict.values == pytest.approx(values.tolist(), rel=1e-9)
+    assert 0 < sum(fitted) < len(fitted)
+
+
+def test_requests_without_duration_leave_before_the_next() -> None:
+    """Also where both arrive at the same moment."""
+    document = MultiCluster.generate(5, clusters=3, requests=8, rate=40.0).to_document()
+    for k in (2, 3, 5):
+        document["requests"][k]["duration"] = 0.0
+        document["requests"][k]["arrival"] = document["requests"][2 if k < 4 else 5]["arrival"]
+    problem = MultiCluster.from_document(document)
+    encoder = PlacementEncoder(problem, problem.objectives)
+    X = encoder.sample(np.random.default_rng(1), 10)
+    random, weights = np.array([1], dtype=np.uint64), np.ones((10, 4))
+    X = np.concatenate((X, encoder.improve(X, weights, np.zeros(4), 200, random, 0.1)))
+    for x, values in zip(X, encoder.evaluate(X)[0], strict=True):
+        verdict = problem.evaluate(encoder.decode(x))
+        assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-9)
+
+
+def test_two_requests_exchange_replicas_where_single_changes_end() -> None:
+    """Sums of cost and inequality of plans that refuse nothing: what CP-SAT was ahead in.
+
+    CP-SAT has .28966 and .22238 after 20 seconds each; changes of one request .29227 and .2251.
+    """
+    problem = MultiCluster.generate(1, requests=60, rate=10.0)
+    goals = ["cost", "inequality", "rejected"]
+    front = placeopt.solve(problem, objectives=goals, limits=["rejected=0"], evaluations=60_000)
+    assert front.points and not front.values[:, 2].any()
+    scaled = (front.values[:, :2] - [1, 0]) / [15, 1]
+    assert (scaled @ [0.9, 0.1]).min() < 0.2896
+    assert (scaled @ [0.5, 0.5]).min() < 0.2245
 
 
 def test_without_heat_no_plan_gets_worse_under_its_weights() -> None:
@@ -94,7 +127,8 @@ def test_heat_leaves_poor_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where descents by single changes end too early."""
     problem = MultiCluster.generate(1, requests=20)
     fronts = [placeopt.solve(problem, "placement-search", evaluations=50_000)]
-    monkeypatch.setattr(placement_search, "HEAT", 0.0)
+    for heat in ("HEAT", "SUM_HEAT"):
+        monkeypatch.setattr(placement_search, heat, 0.0)
     fronts.append(placeopt.solve(problem, "placement-search", evaluations=50_000))
     reference = np.maximum(*(front.reference() for front in fronts))
     annealed, descended = (front.hypervolume(reference) for front in fronts)
@@ -115,9 +149,11 @@ def test_a_slow_machine_takes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> N
     drawn: list[list[np.ndarray]] = []
     descend, evaluate = PlacementEncoder.improve, MultiClusterEncoder.evaluate
 
-    def improve(self: PlacementEncoder, X: Any, weights: Any, *rest: Any) -> np.ndarray:
+    def improve(
+        self: PlacementEncoder, X: Any, weights: Any, *rest: Any, **options: Any
+    ) -> np.ndarray:
         drawn[-1].append(weights)
-        return descend(self, X, weights, *rest)
+        return descend(self, X, weights, *rest, **options)
 
     late = 0.0
 
@@ -184,11 +220,11 @@ def test_a_run_that_was_cancelled_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     problem = MultiCluster.generate(1, requests=12)
     budget, improve, calls = Budget(evaluations=8000), PlacementEncoder.improve, []
 
-    def stop(encoder: PlacementEncoder, *asked: Any) -> np.ndarray:
+    def stop(encoder: PlacementEncoder, *asked: Any, **options: Any) -> np.ndarray:
         calls.append(asked)
         if len(calls) == 4:
             budget.cancel()
-        return improve(encoder, *asked)
+        return improve(encoder, *asked, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(PlacementEncoder, "improve", stop)
