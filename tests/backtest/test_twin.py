@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
 from placeopt.backtest.state import OFF
 from placeopt.backtest.trace import ClusterTrace
+from placeopt.core.errors import PlaceoptError
+from placeopt.rl.batches import make_batch
+from placeopt.rl.policy import Shape, TrainedPolicy
+from placeopt.rl.policy_file import write
+from placeopt.rolling_update.instance import RollingUpdate
 
 SMALL = {"name": "small", "cpu_millicores": 4000, "memory_mib": 8192, "usd_per_hour": 1.0}
 
@@ -240,6 +246,36 @@ def test_a_method_of_the_registry_makes_the_plans(method: str) -> None:
     ledger = played(document, f"placeopt:interval=10min,method={method},evaluations=50").ledger
     assert ledger.bought == 2 and ledger.stopped == 0
     assert ledger.usd < played(document).ledger.usd
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("method=policy", "method=policy,policy=FILE"),
+        ("method=repack,policy=x", "method=policy,policy=FILE"),
+        ("method=policy,policy=rescheduling-testbed", "give a policy trained on rolling-update"),
+        ("method=latency-greedy", "does not plan rolling updates"),
+    ],
+)
+def test_a_method_that_cannot_plan_is_named_before_the_run(settings: str, words: str) -> None:
+    with pytest.raises(PlaceoptError, match=words):
+        policy_of(f"placeopt:{settings}")
+
+
+def test_a_trained_policy_makes_the_plans(tmp_path: Path) -> None:
+    """Its arrays are drawn: it is not good, but its plans are carried out, and rules hold."""
+    nodes = [node(n) for n in "abcd"]
+    document = trace(nodes, [pod(f"p{k}", 900, 0) for k in range(6)], seconds=7200)
+    batch = make_batch(RollingUpdate, 1)
+    rng = np.random.default_rng(1)
+    shape = Shape(batch.num_features, len(batch.rewards), (4,), "tanh", batch.score)
+    arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
+    weights = (0.8, 0.1, 0.1)
+    drawn = TrainedPolicy("rolling-update", batch.rewards, shape, arrays, {}, weights, {})
+    write(drawn, tmp_path / "drawn.npz")
+    text = f"placeopt:interval=10min,method=policy,policy={tmp_path / 'drawn.npz'}"
+    ledger = played(document, text).ledger
+    assert ledger.stopped == 0 and ledger.usd <= played(document).ledger.usd + 1e-9
 
 
 # -- beside the slow simulator

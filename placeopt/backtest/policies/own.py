@@ -83,8 +83,8 @@ class Consolidating(Policy):
         self._targets: set[int] = set()
         self.method, self.evaluations = method, int(evaluations)
         self._more = {"policy": policy} if policy else {}
-        if method != OWN:
-            require_method(method)
+        if method != OWN or policy:
+            require_method(method, policy)
 
     def decide(self, view: ClusterView, now: float) -> list[Action]:
         """Return empty nodes that go, and a plan where it is time for one."""

@@ -13,9 +13,11 @@ from typing import Any
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.base import ClusterView
 from placeopt.backtest.state import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE, Room
-from placeopt.core.errors import UnsupportedError
+from placeopt.core.errors import UnsupportedError, UsageError
 
 PROBLEM = "rolling-update"
+#: The method that plays trained policies.
+_TRAINED = "policy"
 _KINDS = {APART: "apart", TOGETHER: "together", SPREAD: "spread"}
 
 
@@ -61,19 +63,24 @@ def plan(
     return _actions(view, slots, chosen.plan["steps"])
 
 
-def require_method(method: str) -> None:
-    """Raise unless a method is of rolling updates.
+def require_method(method: str, policy: str) -> None:
+    """Raise unless a method is of rolling updates, and has the trained policy that it plays.
 
     Raises
     ------
-    UsageError, UnsupportedError
+    UsageError, UnsupportedError, DocumentError
     """
     from placeopt import registry
+    from placeopt.rl import policy_file
 
     found = registry.method(method)
     if PROBLEM not in found.problems:
         raise UnsupportedError(f"method {method} does not plan rolling updates")
     found.load(PROBLEM)
+    if (method == _TRAINED) != bool(policy):
+        raise UsageError(f"a trained policy is played by method={_TRAINED},policy=FILE")
+    if policy:
+        policy_file.read(policy, PROBLEM)
 
 
 def _slots(view: ClusterView) -> dict[int, int]:
