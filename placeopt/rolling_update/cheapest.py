@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Plan
 from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.consolidators import karpenter_deployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.reach import STATES, plan_moves
@@ -19,8 +22,13 @@ WORK, _MOST = 30_000, 24
 #: Descents after which a plan that costs no more than the bound is good enough; one may be cheaper
 #: by its starts.
 _ENOUGH = 3
-#: States of the search for an order, times microservices.
-_STATES = 2_000_000
+#: States of the search for an order, and orders that are tried, times microservices.
+_STATES, _TRIES = 2_000_000, 8000
+#: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
+#: benchmarks/kubernetes/journey.md and take four times as long.
+_ROUNDS = 3000
+#: Searches from the end of the best plan, at most.
+_FURTHER = 8
 
 
 def cheapest_plan(
@@ -28,6 +36,7 @@ def cheapest_plan(
     *,
     stops: bool = False,
     starts: Sequence[np.ndarray] = (),
+    plans: Sequence[Plan] = (),
     work: int = WORK,
     seed: int = 1,
 ) -> Plan:
@@ -40,6 +49,8 @@ def cheapest_plan(
         Whether a pod may end before its new copy runs.
     starts : sequence of int arrays, shape (M,)
         Deployments to begin with, besides the running one: the node of every microservice.
+    plans : sequence of plans
+        One of them is the answer where no search finds a better one.
     work : int
         Microservices that all searches from the running deployment together place: of small
         instances there are more. One search at least, unless `starts` are given.
@@ -52,14 +63,16 @@ def cheapest_plan(
         Else the plan that the referee likes best.
     """
     search = _Search(problem, stops, seed)
-    search.offer({"steps": []})
+    for plan in ({"steps": []}, *plans):
+        search.offer(plan)
     if not problem.infeasibility():
         lowest = lower_bound(problem)
         count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
-        for k, targets in enumerate(_descents(problem, starts, count, seed)):
+        for k, targets in enumerate(_descents(search, starts, count)):
             search.offer_cheapest(targets)
             if k + 1 >= _ENOUGH and search.is_legal and search.price <= lowest:
                 break
+        search.go_on()
     if not search.is_legal:
         for plan in last_resorts(problem):
             search.offer(plan)
@@ -67,14 +80,13 @@ def cheapest_plan(
 
 
 def _descents(
-    problem: RollingUpdate, starts: Sequence[np.ndarray], count: int, seed: int
+    search: _Search, starts: Sequence[np.ndarray], count: int
 ) -> Iterator[list[TargetDeployment]]:
     """Yield the deployments that each of several searches meets, the cheapest last."""
     for k, start in enumerate(starts):
-        yield list(Consolidation(problem, seed + k, start=start).targets(Budget()))
+        yield search.descent(search.seed + k, start=start)
     for k in range(count):
-        search = Consolidation(problem, seed + 1000 * k, by_starts=k % 2 == 1)
-        yield list(search.targets(Budget()))
+        yield search.descent(search.seed + 1000 * k, by_starts=k % 2 == 1)
 
 
 class _Search:
@@ -94,6 +106,19 @@ class _Search:
     def price(self) -> int:
         """The cost of the plan, in units of ``1 / price_scale``."""
         return round(self.rank[1] * self.problem.arrays.price_scale)
+
+    @cached_property
+    def greedy(self) -> np.ndarray | None:
+        """Karpenter's deployment, from which searches go on where nodes can be bought."""
+        buys = any(node.candidate for node in self.problem.nodes)
+        return karpenter_deployment(self.problem) if buys else None
+
+    def descent(self, seed: int, **options: Any) -> list[TargetDeployment]:
+        """Return the deployments that one search meets, the cheapest last."""
+        if self.greedy is not None:  # each kind of node that can be bought takes repairs in vain
+            options["rounds"] = _ROUNDS
+        search = Consolidation(self.problem, seed, greedy=self.greedy, **options)
+        return list(search.targets(Budget()))
 
     def offer(self, plan: Plan) -> bool:
         """Take a plan if it is better; return whether it is legal."""
@@ -121,6 +146,17 @@ class _Search:
             k = (low + high) // 2
             low, high = (k, high) if self._offer_plan(targets[k]) else (low, k)
 
+    def go_on(self) -> None:
+        """Search from where the best plan ends, as long as that finds a better one.
+
+        Where few pods did not get to where they should, others close the nodes that these hold.
+        """
+        for k in range(_FURTHER if self.is_legal else 0):
+            before, end = self.rank, self.problem.arrays.final_nodes(self.problem.steps(self.plan))
+            self.offer_cheapest(self.descent(self.seed + k, start=end))
+            if self.rank[:2] == before[:2]:
+                break
+
     def _is_better(self, target: TargetDeployment) -> bool:
         """Return whether a plan to a deployment could be better."""
         if not self.is_legal or target.price != self.price:
@@ -130,7 +166,7 @@ class _Search:
 
     def _offer_plan(self, target: TargetDeployment) -> bool:
         """Offer the plan that reaches a deployment; return whether it is legal."""
-        tries = max(1, min(8, 1000 // len(target.node)))
+        tries = max(1, min(8, _TRIES // len(target.node)))
         limit = None if self.stops else 0
         states = min(STATES, _STATES // len(target.node))
         result = plan_moves(

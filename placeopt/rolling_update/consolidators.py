@@ -21,6 +21,7 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.fronts.front import Front
+from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Task
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.baselines import front_of_one
@@ -90,17 +91,7 @@ class _Running:
         """Start a copy of microservice m, which does not run, on node n."""
         self.free[n] -= self.arrays.new[m]
         rules.tally(self.arrays.packed_rules, self.counts, m, n, 1)
-        self.where[m], self.size[m], self.started[m] = n, self.arrays.new[m], True
-        self.visited[n] = True
-        self.steps.append((m, n))
-
-    def may_start(self, m: int, n: int) -> bool:
-        """Return whether room and rules let microservice m start on node n."""
-        a = self.arrays
-        fits = not a.shut[n] and bool((self.free[n] >= a.new[m]).all())
-        if fits and a.limits.any and not a.limits.open_to(self.visited)[n]:
-            return False
-        return fits and bool(rules.may_start(a.packed_rules, self.counts, m, n))
+        self._note(np.array([m]), np.array([n]))
 
     def is_legal(self) -> bool:
         """Return whether all rules hold where everything runs now."""
@@ -110,29 +101,60 @@ class _Running:
             return True
         return bool(rules.num_broken(a.packed_rules, where[None], ~self.started[None])[0] == 0)
 
-    def first_fit(self, m: int, nodes: np.ndarray) -> int:
-        """Return the first of some nodes that may take microservice m, -1 for none."""
-        roomy = nodes[(self.free[nodes] >= self.arrays.new[m]).all(axis=1)]
-        return next((n for n in roomy.tolist() if self.may_start(m, n)), -1)
-
-    def place(self, pods: Sequence[int], nodes: np.ndarray) -> list[int]:
+    def place(self, pods: Sequence[int], nodes: np.ndarray) -> np.ndarray:
         """Start what may start on the first node that takes it; return what is left.
 
         What is left is tried again as long as others start: it may wait for their company.
         """
-        left = list(pods)
-        while left:
-            waiting = []
-            for m in left:
-                n = self.first_fit(m, nodes)
-                if n < 0:
-                    waiting.append(m)
-                else:
-                    self.start(m, n)
-            if len(waiting) == len(left):
+        left = np.array(pods, dtype=np.int64)
+        while len(left):
+            at = self._pass(left, nodes)
+            if (at < 0).all():
                 break
-            left = waiting
+            left = left[at < 0]
         return left
+
+    def _pass(self, pods: np.ndarray, nodes: np.ndarray) -> np.ndarray:
+        """Start each of some pods, in their order, if a node takes it; return where, -1 for none.
+
+        Where limits of nodes hold, what one starts may close nodes to the next.
+        """
+        a, at = self.arrays, np.full(len(pods), -1)
+        size = 1 if a.limits.any else len(pods)
+        for k in range(0, len(pods), size):
+            part = slice(k, k + size)
+            legal = ~a.shut & a.limits.open_to(self.visited)
+            hosts = nodes[legal[nodes]]
+            _fill(a.packed_rules, self.counts, self.free, a.new, pods[part], hosts, at[part])
+            started = at[part] >= 0
+            self._note(pods[part][started], at[part][started])
+        return at
+
+    def _note(self, pods: np.ndarray, nodes: np.ndarray) -> None:
+        """Note what has started where, and is counted already."""
+        self.where[pods], self.size[pods], self.started[pods] = nodes, self.arrays.new[pods], True
+        self.visited[nodes] = True
+        self.steps += zip(pods.tolist(), nodes.tolist(), strict=True)
+
+
+@kernel
+def _fill(packed, count, free, size, pods, nodes, at):
+    """Start each pod on the first node with room whose rules allow it: `at`, -1 for none.
+
+    Changes `count` and `free`.
+    """
+    for k in range(len(pods)):
+        m = pods[k]
+        for n in nodes:
+            fits = True
+            for r in range(size.shape[1]):
+                fits &= free[n, r] >= size[m, r]
+            if fits and rules.may_start(packed, count, m, n):
+                rules.tally(packed, count, m, n, 1)
+                for r in range(size.shape[1]):
+                    free[n, r] -= size[m, r]
+                at[k] = n
+                break
 
 
 def _begin(problem: RollingUpdate) -> _Running:
@@ -153,9 +175,7 @@ def _begin(problem: RollingUpdate) -> _Running:
     by_price = np.argsort(a.price, kind="stable")
     for m in state.place(waiting, np.flatnonzero(state.used())):
         used = state.used()
-        n = state.first_fit(m, np.concatenate((np.flatnonzero(used), by_price[~used[by_price]])))
-        if n >= 0:
-            state.start(m, n)
+        state.place([m], np.concatenate((np.flatnonzero(used), by_price[~used[by_price]])))
     for m, _ in a.removals(late=True):
         state.stop(m)
     return state
@@ -237,29 +257,44 @@ def _without(state: _Running, nodes: list[int]) -> _Running | None:
     for m in pods:
         trial.stop(m)
     left = trial.place(pods, np.flatnonzero(stay))
-    if left:
+    if len(left):
         return _replaced(trial, left, nodes, ~state.used() & ~a.shut)
     return trial if trial.is_legal() else None
 
 
 def _replaced(
-    trial: _Running, left: list[int], nodes: list[int], may_launch: np.ndarray
+    trial: _Running, left: np.ndarray, nodes: list[int], may_launch: np.ndarray
 ) -> _Running | None:
     """Return the state with what is left on one new node, the cheapest that takes it all.
 
     The new node costs less than `nodes` together; where a type that would do is among theirs, it
     costs less than the cheapest of them.
     """
-    a, options = trial.arrays, []
-    limit = int(a.price[nodes].sum())
-    for n in _kinds(a, np.flatnonzero(may_launch & (a.price < limit))):
-        made = trial.copy()
-        if not made.place(left, np.array([n])) and made.is_legal():
-            options.append((n, made))
-    own = {_kind(a, n): int(a.price[n]) for n in sorted(nodes, key=lambda n: -a.price[n])}
-    limit = min([limit, *(own[_kind(a, n)] for n, _ in options if _kind(a, n) in own)])
-    cheap = [(int(a.price[n]), n, made) for n, made in options if a.price[n] < limit]
-    return min(cheap, key=lambda option: option[:2])[2] if cheap else None
+    a = trial.arrays
+    cheaper = may_launch & (a.price < a.price[nodes].sum())
+    options = _kinds(a, _roomy(trial, left, cheaper))
+    for k, n in enumerate(options):
+        made = _hosting(trial, left, n)
+        if made is not None:
+            own = {_kind(a, old) for old in nodes if a.price[old] <= a.price[n]}
+            same = (other for other in options[k:] if _kind(a, other) in own)
+            return None if any(_hosting(trial, left, other) for other in same) else made
+    return None
+
+
+def _roomy(trial: _Running, left: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Return the nodes among some, (N,), with room for all that is left, the cheapest first."""
+    a = trial.arrays
+    need = a.new[left].sum(axis=0)
+    roomy = among & (trial.free >= need).all(axis=1) & a.may_host(left).all(axis=0)
+    nodes = np.flatnonzero(roomy)
+    return nodes[np.argsort(a.price[nodes], kind="stable")]
+
+
+def _hosting(trial: _Running, left: np.ndarray, n: int) -> _Running | None:
+    """Return the state with all that is left on node n; None where that breaks a rule."""
+    made = trial.copy()
+    return made if len(made.place(left, np.array([n]))) == 0 and made.is_legal() else None
 
 
 def _kind(a: UpdateArrays, n: int) -> tuple[int, ...]:

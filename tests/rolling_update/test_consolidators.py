@@ -142,3 +142,13 @@ def test_nothing_runs_on_a_candidate() -> None:
 def test_the_unit_of_prices_is_that_of_the_objective() -> None:
     problem = instance({"n0": [1]}, [("n0", 1000, 1.0, False)])
     assert problem.objectives[0].unit == "USD/h"
+
+
+def test_of_several_replacements_the_cheapest_with_room_is_launched() -> None:
+    """The cheapest of all is too small; a dearer one comes first in the document."""
+    nodes = [("n0", 1000, 1.0, False), ("n1", 1200, 1.4, False)]
+    offers = [("buy-1", 1300, 1.3, True), ("buy-2", 1200, 1.1, True), ("buy-3", 900, 0.5, True)]
+    problem = instance({"n0": [600], "n1": [500, 100]}, [*nodes, *offers])
+    judged = problem.evaluate(karpenter_plan(problem))
+    assert judged.feasible
+    assert judged.values[0] == 1.1

@@ -27,6 +27,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HOSTNAME = "kubernetes.io/hostname"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
+#: So many pods each counts for where nodes can be bought: a search tries each kind of them.
+_BUYING = 10
 #: Pods that the searches for one lift together place.
 _PODS = 1000
 
@@ -115,13 +117,12 @@ def lifts_of_places(base: Situation) -> list[Lift]:
 def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lifted]:
     """Return what each lift saves; those whose nodes cost most come first.
 
-    As many are computed as the cluster's size and the kinds of nodes to buy allow. The order, and
-    so the answer, does not depend on the speed of the machine.
+    As many are computed as the cluster's size allows, fewer where nodes can be bought. The order,
+    and so the answer, does not depend on the speed of the machine.
     """
     a = base.problem.arrays
-    bought = np.column_stack((a.price, a.capacity, a.cluster))[a.candidate]
-    kinds = max(1, len(np.unique(bought, axis=0)))  # a search tries each kind that can be bought
-    count = max(_LEAST, _WORK // (len(a.home) * kinds))
+    work = len(a.home) * (_BUYING if a.candidate.any() else 1)
+    count = max(_LEAST, _WORK // work)
     promise = _promises(base, lifts)
     order = sorted(range(len(lifts)), key=lambda k: -promise[k])
     return [

@@ -232,7 +232,10 @@ def solved(
     """
     empty = Situation(imported, {"steps": []})
     starts = [] if base is None else [_carried(base, empty)]
-    plan = cheapest_plan(empty.problem, stops=stops, starts=starts, work=work, seed=seed)
+    plans = [] if base is None else [_repeated(base, empty)]
+    plan = cheapest_plan(
+        empty.problem, stops=stops, starts=starts, plans=plans, work=work, seed=seed
+    )
     return Situation(imported, plan)
 
 
@@ -260,3 +263,15 @@ def _carried(base: Situation, other: Situation) -> np.ndarray:
     for m in np.flatnonzero(~a.stuck & ~a.removed).tolist():
         where[m] = number.get(end.get(other.owners[m], ""), where[m])
     return where
+
+
+def _repeated(base: Situation, other: Situation) -> Plan:
+    """Return the steps of `base` for another cluster, as far as it has the same pods and nodes."""
+    a, names = other.problem.arrays, base.problem.arrays.node_names
+    pods = {pod: m for m, pod in enumerate(other.owners)}
+    nodes = {name: n for n, name in enumerate(a.node_names)}
+    steps = [
+        (pods.get(base.owners[m], -1), n if n < 0 else nodes.get(names[n], -2))
+        for m, n in base.steps
+    ]
+    return other.problem.plan([(m, n) for m, n in steps if m >= 0 and n > -2])

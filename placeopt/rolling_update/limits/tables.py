@@ -86,6 +86,8 @@ class NodeLimits:
         ----------
         used : bool array (N,)
         """
+        if not self.any:
+            return np.ones_like(used)
         total = self.amount @ used
         adds = ((self.amount > 0) & used & ~self.now).any(axis=1)
         over = (total[:, None] + self.amount > self.most[:, None]) & (self.amount > 0)

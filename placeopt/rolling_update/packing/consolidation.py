@@ -141,6 +141,8 @@ class Consolidation:
         Nodes that take few starts to empty are closed first, instead of nodes of little load.
     start : int array (M,), optional
         Deployment to begin with; by default the running one.
+    greedy : int array (M,), optional
+        Karpenter's deployment, where several searches share it; it is asked where nodes are bought.
     """
 
     def __init__(
@@ -151,11 +153,12 @@ class Consolidation:
         patience: int = 6,
         by_starts: bool = False,
         start: np.ndarray | None = None,
+        greedy: np.ndarray | None = None,
     ):
         a = problem.arrays
         self.begin = a.home if start is None else start
         self.problem, self.rounds, self.patience = problem, rounds, patience
-        self.by_starts = by_starts
+        self.by_starts, self.greedy = by_starts, greedy
         self.instance, self.mine = packing_instance(problem)
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
@@ -269,13 +272,18 @@ class Consolidation:
         for _ in self._apart(self._descend(state, budget)):
             yield self._target(state)
         for other in self._others(budget):
-            for _ in self._descend(other, budget):
-                pass
-            if self._price(other) < self._price(state):
-                state = other
-                yield self._target(state)
+            best = self._price(state)
+            for price in self._apart(self._with_first(other, self._descend(other, budget))):
+                if price < best:
+                    state = other
+                    yield self._target(state)
         for _ in self._apart(self._improve(state, budget)):
             yield self._target(state)
+
+    def _with_first(self, state: kernels.PackingState, prices: Iterator[int]) -> Iterator[int]:
+        """Yield the price of a state, which is easier to reach than the cheaper ones after it."""
+        yield self._price(state)
+        yield from prices
 
     def _apart(self, prices: Iterator[int]) -> Iterator[int]:
         """Yield falling prices, where nodes are many those that are well apart, and the last."""
@@ -303,7 +311,9 @@ class Consolidation:
         room on top, until one can be packed.
         """
         a, tried = self.problem.arrays, set[bytes]()
-        where = karpenter_deployment(self.problem)[self.mine]
+        if self.greedy is None:
+            self.greedy = karpenter_deployment(self.problem)
+        where = self.greedy[self.mine]
         if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
             used = self.forced | (np.bincount(where, minlength=len(a.price)) > 0)
             free = (a.price == 0) & ~a.limits.bought
