@@ -101,7 +101,7 @@ class _Running:
             return True
         return bool(rules.num_broken(a.packed_rules, where[None], ~self.started[None])[0] == 0)
 
-    def place(self, pods: Sequence[int], nodes: np.ndarray) -> np.ndarray:
+    def place(self, pods: Sequence[int] | np.ndarray, nodes: np.ndarray) -> np.ndarray:
         """Start what may start on the first node that takes it; return what is left.
 
         What is left is tried again as long as others start: it may wait for their company.
