@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from little_clusters import container, deployment, node, written
+from made_clusters import made_cluster
 from typer.testing import CliRunner
 
 from placeopt.backtest.readers import read
@@ -253,3 +254,35 @@ def test_consolidate_names_the_command_that_plays_its_plans(tmp_path: Path) -> N
     told = CliRunner().invoke(app, line).stderr.splitlines()
     (command,) = [text for text in told if "placeopt import trace" in text]
     assert f"import trace {tmp_path} -o trace.json && placeopt backtest trace.json" in command
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_what_the_scheduler_placed_is_legal_in_the_trace(tmp_path: Path, seed: int) -> None:
+    """On clusters with every kind of rule: machine types, ports, pods kept apart, pods per node."""
+    objects = made_cluster(seed, 12)
+    trace = series(tmp_path, (10, objects), (20, objects))
+    at = {
+        f"{o['metadata']['namespace']}/{o['metadata']['name']}": o["spec"].get("nodeName")
+        for o in objects
+        if o["kind"] == "Pod"
+    }
+    machine = {n.name: n.machine for n in trace.nodes}
+    kinds = {m.name: m for m in trace.machines}
+    placed = [(pod, at[pod.name]) for pod in trace.pods if at[pod.name]]
+    assert len(placed) > 20
+    for pod, name in placed:
+        assert not pod.machines or machine[name] in pod.machines, pod.name
+    for rule in (rule for rule in trace.rules if rule.kind == "apart"):
+        for pod, name in placed:
+            near = [
+                other.name
+                for other, m in placed
+                if other is not pod and rule.name in other.counts
+                and (m == name if rule.per == "node"
+                     else kinds[machine[m]].zone == kinds[machine[name]].zone)
+            ]  # fmt: skip
+            assert rule.name not in pod.keeps or not near
+    for name in machine:
+        here = [pod for pod, m in placed if m == name]
+        ports = [port for pod in here for port in pod.ports]
+        assert len(ports) == len(set(ports)) and len(here) <= kinds[machine[name]].pods

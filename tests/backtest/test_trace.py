@@ -123,8 +123,13 @@ def test_prometheus(tmp_path: Path) -> None:
     )
     labels = {"node": "n1", "label_node_kubernetes_io_instance_type": "m5.xlarge"}
     matrix(tmp_path, "kube_node_labels", [(labels, at(1))])
+    strategy = "kube_deployment_spec_strategy_rollingupdate_max"
+    matrix(tmp_path, f"{strategy}_surge", [({"namespace": "d", "deployment": "web"}, at(2))])
+    matrix(tmp_path, f"{strategy}_unavailable", [({"namespace": "d", "deployment": "web"}, at(0))])
     trace = read_folder(tmp_path)
     (pod,) = trace.pods
+    assert pod.revision == "web-7f9c6d5b8"
+    assert trace.rollouts["d/web"].model_dump() == {"max_surge": 2, "max_unavailable": 0}
     assert (pod.workload, pod.cpu_millicores, pod.memory_mib) == ("d/web", 750, 200)
     assert (pod.from_s, pod.to_s) == (100, 420)
     assert trace.machines[0].name == "m5.xlarge" and trace.machines[0].cpu_millicores == 3900

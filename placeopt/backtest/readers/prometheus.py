@@ -4,7 +4,8 @@ Each file is what ``/api/v1/query_range`` answers for one metric, over the same 
 
 * ``kube_pod_info``, ``kube_pod_created``, ``kube_pod_container_resource_requests``
 * ``kube_node_info``, ``kube_node_status_allocatable``
-* where they are: ``kube_pod_completion_time``, ``kube_node_labels`` (instance type and zone)
+* where they are: ``kube_pod_completion_time``, ``kube_node_labels`` (instance type and zone),
+  ``kube_deployment_spec_strategy_rollingupdate_max_surge`` and ``..._max_unavailable``
 
 A pod ends when it was completed, or with its last sample. Pods of DaemonSets come with nodes: they
 are left out, and their requests are taken off the room of each node. A container that requests
@@ -33,6 +34,7 @@ NEEDED = (
 #: What kube-scheduler takes a pod for that requests nothing.
 _CPU, _MEMORY = 100, 200
 _GPU = ("nvidia_com_gpu", "amd_com_gpu")
+_STRATEGY = "kube_deployment_spec_strategy_rollingupdate"
 _TYPE = "label_node_kubernetes_io_instance_type"
 _ZONE = "label_topology_kubernetes_io_zone"
 #: The hash that a Deployment adds to the names of its ReplicaSets.
@@ -78,9 +80,21 @@ def read(folder: Path) -> ClusterTrace:
             "machines": machines,
             "nodes": nodes,
             "pods": pods,
+            "rollouts": _rollouts(metrics, {pod["workload"] for pod in pods}),
         },
         str(folder),
     )
+
+
+def _rollouts(metrics: dict[str, Series], workloads: set[str]) -> dict[str, dict[str, int]]:
+    """Return the strategies of the Deployments that have pods."""
+    results: dict[str, dict[str, int]] = {}
+    for part in ("max_surge", "max_unavailable"):
+        for labels, samples in metrics.get(f"{_STRATEGY}_{part}", []):
+            name = f"{labels.get('namespace', '')}/{labels['deployment']}"
+            if name in workloads:
+                results.setdefault(name, {})[part] = int(samples[-1][1])
+    return {name: one for name, one in results.items() if any(one.values())}
 
 
 def _metrics(folder: Path) -> dict[str, Series]:
@@ -146,6 +160,8 @@ def _pods(metrics: dict[str, Series], begin: float, end: float) -> list[dict[str
             "gpus": gpus,
             "from_s": comes - begin,
         }
+        if labels.get("created_by_kind") == "ReplicaSet":
+            pod["revision"] = labels["created_by_name"]
         if goes < end:
             pod["to_s"] = goes - begin
         results.append(pod)
