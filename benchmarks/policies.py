@@ -31,8 +31,8 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Policy and its environment.
 TRAINED: dict[str, dict[str, Any]] = {
-    "multi-cluster-published": {"semantics": "published"},
-    "multi-cluster-published-dqn": {"semantics": "published"},
+    "multi-cluster-published": {"semantics": "published", "first_spread": "divide"},
+    "multi-cluster-published-dqn": {"semantics": "published", "first_spread": "divide"},
     "multi-cluster-fixed-rate5": {"rate": 5.0},
     "multi-cluster-fixed-rate20": {"rate": 20.0},
 }

@@ -4,7 +4,7 @@ The published code places spreads in one pass and leaves out what does not fit i
 printed repeats its loop until nothing is left (`printed`); Karmada divides replicas by what
 clusters can still take (`divide`). All play the authors' 2,000 test episodes with both sets of
 requests. *One step*: no training, the action of the highest reward now. *Trained*: the bundled
-policy, which was trained with the code's spreads and meets the others for the first time.
+policy, which learned with divisions.
 """
 
 from __future__ import annotations
