@@ -28,6 +28,7 @@ from placeopt.kubernetes.objects import (
     other_amounts,
     taints_of,
 )
+from placeopt.kubernetes.pool_disruption import MAX_SAID, disruption_notes, shown
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read
@@ -59,7 +60,6 @@ _TYPE, _ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
 _REGION, _LEASE = "topology.kubernetes.io/region", "karpenter.sh/capacity-type"
 _LEASES = {"on-demand": PRICES["on-demand"], "spot": PRICES["spot"]}
 _IMPLIED = {"kubernetes.io/os": "linux"}
-_MAX_SAID = 250
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
 
@@ -345,59 +345,25 @@ def _pool_machines(
     return [m for m in results if m.count > 0]
 
 
-#: What Karpenter does with the nodes of a NodePool by itself, and where the NodePool says so.
-_DISRUPTION = ("consolidationPolicy", "consolidateAfter", "expireAfter")
-
-
 def _name_unread(view: View, notes: Notes, name: str) -> None:
     """Name what a NodePool says and plans do not keep: how Karpenter disrupts and chooses nodes."""
     spec, template = view["spec"], view["spec"]["template"]["spec"]
-    disruption = spec["disruption"]
-    said = [f"{key} {_shown(disruption[key])}" for key in _DISRUPTION if disruption[key]]
-    said += [f"expireAfter {_shown(template['expireAfter'])}"] if template["expireAfter"] else []
-    said += [f"budget {_budget(one)}" for one in disruption["budgets"].items()]
-    if said:
-        text = "disruption of NodePools is Karpenter's own: a plan frees nodes whatever it says"
-        notes.add("not-expressed", text, f"{name}: {', '.join(said)}"[:_MAX_SAID])
-    if _keeps(disruption):
-        text = "Karpenter frees no node of these NodePools by itself: delete what a plan empties"
-        notes.add("not-expressed", text, name)
+    for text, subject in disruption_notes(view, name):
+        notes.add("not-expressed", text, subject)
     for term in template["requirements"].items():
         if term["minValues"]:
             text = "minValues of NodePools: a plan names machine types one by one"
-            what = f"{term['key'].text()[:60]} {_shown(term['minValues'])}"
+            what = f"{term['key'].text()[:60]} {shown(term['minValues'])}"
             notes.add("not-expressed", text, f"{name}: {what}")
     if template["startupTaints"]:
         text = "startupTaints of NodePools: the script waits until a node is ready without them"
         notes.add("not-expressed", text, name)
     if spec["weight"]:
         text = "weights of NodePools: a plan weighs prices alone"
-        notes.add("not-expressed", text, f"{name}: {_shown(spec['weight'])}")
+        notes.add("not-expressed", text, f"{name}: {shown(spec['weight'])}")
     if spec["replicas"]:
         text = "NodePools with replicas: Karpenter adds nodes where these are raised"
-        notes.add("not-expressed", text, f"{name}: {_shown(spec['replicas'])}")
-
-
-def _budget(view: View) -> str:
-    """Return a disruption budget in words: how many nodes, when, and for which reasons."""
-    result = f"nodes {_shown(view['nodes'])}"
-    if view["schedule"]:
-        result += f" at {_shown(view['schedule'])} for {_shown(view['duration'])}"
-    reasons = [_shown(reason) for reason in view["reasons"].items()]
-    return result + (f" if {' or '.join(reasons)}" if reasons else "")
-
-
-def _keeps(disruption: View) -> bool:
-    """Return whether Karpenter never frees a node that is empty."""
-    never = disruption["consolidateAfter"].value == "Never"
-    return never or any(
-        str(one["nodes"].value) in ("0", "0%") and not one["schedule"] and not one["reasons"]
-        for one in disruption["budgets"].items()
-    )
-
-
-def _shown(view: View) -> str:
-    return str(view.value)[:60]
+        notes.add("not-expressed", text, f"{name}: {shown(spec['replicas'])}")
 
 
 _AWS = "karpenter.k8s.aws/instance-"
@@ -432,7 +398,7 @@ def _zones_of(
         return [v.text() for t in named for v in t["values"].items()]
     if known:
         text = "NodePools that list no zones: they make nodes in the zones of the cluster"
-        notes.add("assumption", text, f"{name}: {', '.join(known)}"[:_MAX_SAID])
+        notes.add("assumption", text, f"{name}: {', '.join(known)}"[:MAX_SAID])
     return known or [""]
 
 
@@ -486,12 +452,12 @@ def _sorted_out(
                 told.append(term)
                 continue
             text = "requirements of NodePools that price files do not tell of: taken as met"
-            notes.add("assumption", text, f"{name}: {key}"[:_MAX_SAID])
+            notes.add("assumption", text, f"{name}: {key}"[:MAX_SAID])
         elif term["operator"].value == "In" and values:
             labels[key] = values[0]
             if len(values) > 1:
                 text = "labels of which NodePools give one of several values: the first"
-                notes.add("assumption", text, f"{name}: {key}={values[0]}"[:_MAX_SAID])
+                notes.add("assumption", text, f"{name}: {key}={values[0]}"[:MAX_SAID])
     return told, labels
 
 

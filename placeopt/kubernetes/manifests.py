@@ -28,6 +28,7 @@ from placeopt.kubernetes.objects import (
     PodDisruptionBudget,
     Workload,
 )
+from placeopt.kubernetes.pool_disruption import disruption_notes
 from placeopt.kubernetes.reading import STDIN, View, read
 from placeopt.kubernetes.runtime_classes import with_runtime
 
@@ -314,7 +315,9 @@ def _take(
     group = view["apiVersion"].text().rpartition("/")[0]
     if kind not in KINDS or (view["apiVersion"] and group not in KINDS[kind]):
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
-        if _may_make_pods(view):
+        if unread.matters(shown):
+            _note_known(shown, view)
+        elif _may_make_pods(view):
             text = f"{shown} may make pods: how is not known, only pods that run count"
             note("left-out", text, view["metadata"]["name"].text("?")[:253])
         elif not (shown.endswith("List") and view.value.get("items") == []):
@@ -354,6 +357,15 @@ def _note_autoscaler(view: View) -> None:
     if view["spec"]["updatePolicy"]["updateMode"].text("Auto") != "Off":
         text = "VerticalPodAutoscalers that set requests: copies get their target (--new-requests)"
         note("not-expressed", text, label)
+
+
+def _note_known(kind: str, view: View) -> None:
+    """Name a kind that is not read, and what each NodePool of Karpenter does by itself."""
+    note(*unread.note(kind))
+    if kind == "NodePool":
+        name = view["metadata"]["name"].text("?")[:253]
+        for text, subject in disruption_notes(view, name):
+            note("not-expressed", text, subject)
 
 
 def _may_make_pods(view: View) -> bool:

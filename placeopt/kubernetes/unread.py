@@ -80,6 +80,11 @@ _IDLE = {
 }
 
 
+def matters(kind: str) -> bool:
+    """Return whether it is known what a kind could change, though it is not read."""
+    return kind in _CHANGE
+
+
 def note(kind: str) -> tuple[str, str]:
     """Return the topic and the text of the note about a kind that is not read.
 

@@ -52,6 +52,16 @@ def test_frees_a_node_and_deletes_an_empty_one(tmp_path: Path) -> None:
     )
 
 
+def test_names_workloads_whose_replicas_all_end_in_one_place(tmp_path: Path) -> None:
+    items = [node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")]
+    assert answered(tmp_path, items)["together"] == ["shop/web (one node)"]
+    file = str(tmp_path / "cluster.json")
+    done = RUNNER.invoke(app, ["consolidate", file, "--format", "markdown"])
+    assert "where no rule spreads them: shop/web (one node)." in done.stdout
+    apart = [pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2)]
+    assert answered(tmp_path, [*items[:2], *apart])["together"] == []
+
+
 @pytest.mark.parametrize(
     ("more", "reason", "change"),
     [

@@ -215,3 +215,24 @@ def test_a_fault_in_an_export_names_its_place(tmp_path: Path) -> None:
 def test_case_from_outside(kubernetes_data: Path) -> None:
     path = kubernetes_data / "kubernetes_cases" / "simulator_export.json"
     assert homes(read(path)) == {"web-7d9f-0": "n1", "web-7d9f-1": "n2"}
+
+
+def test_a_node_pool_in_a_dump_makes_nodes_not_pods(tmp_path: Path) -> None:
+    """What Karpenter does with its nodes by itself is named; it is no workload."""
+    disruption = {
+        "consolidateAfter": "30m",
+        "budgets": [{"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h"}],
+    }
+    spec = {"disruption": disruption, "template": {"spec": {"requirements": []}}}
+    pool = {
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodePool",
+        "metadata": {"name": "general"},
+        "spec": spec,
+    }
+    made = imported(tmp_path, [node("n1"), *deployment("web", ["n1"]), pool])
+    assert not made.notes.of("left-out")
+    told = dict(made.notes.of("not-expressed"))
+    assert any(text.startswith("NodePool is not read: an autoscaler may") for text in told)
+    (said,) = (subjects for text, subjects in told.items() if "Karpenter's own" in text)
+    assert said == ["general: consolidateAfter 30m, budget nodes 0 at 0 9 * * 1-5 for 8h"]

@@ -99,6 +99,8 @@ class ConsolidationAnswer(Record):
     """Nodes to delete at the end."""
     idle: tuple[str, ...] = ()
     """Those of them that host nothing already."""
+    together: tuple[str, ...] = ()
+    """Workloads of which all replicas end on one node, or in one zone, and are not so now."""
     bought: tuple[str, ...] = ()
     """Nodes to buy first."""
     unpriced: tuple[str, ...] = ()
@@ -151,6 +153,11 @@ def answer(
         breaks=(*broken, *_approval(base).broken_budgets),
         gone=tuple(base.gone),
         idle=tuple(base.idle),
+        together=tuple(
+            f"{one.name} ({one.falls})"
+            for one in _approval(base).workloads
+            if one.falls in ("one node", "one zone")
+        ),
         bought=tuple(base.bought),
         unpriced=tuple(base.unpriced),
         if_stopping=None if stopping is None else _stopping(base, stopping),

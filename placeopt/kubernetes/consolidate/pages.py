@@ -45,6 +45,9 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
         stops = f"{number(found.stops)} {verb} before the new copy runs"
     told.append(f"{_count(found.moves, 'pod')} of {number(found.pods)} move; {stops}.")
     told += [f"Breaks: {text}." for text in found.breaks]
+    if found.together:
+        names = listed(list(found.together), _NAMED)
+        told.append(f"All replicas in one place at the end, where no rule spreads them: {names}.")
     if found.idle:
         told.append(f"Empty already: {listed(list(found.idle), _NAMED)}.")
     if found.bought:
