@@ -57,7 +57,7 @@ def test_names_workloads_whose_replicas_all_end_in_one_place(tmp_path: Path) -> 
     assert answered(tmp_path, items)["together"] == ["shop/web (one node)"]
     file = str(tmp_path / "cluster.json")
     done = RUNNER.invoke(app, ["consolidate", file, "--format", "markdown"])
-    assert "where no rule spreads them: shop/web (one node)." in done.stdout
+    assert "which no rule forbids: shop/web (one node)." in done.stdout
     apart = [pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2)]
     assert answered(tmp_path, [*items[:2], *apart])["together"] == []
 

@@ -47,7 +47,7 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     told += [f"Breaks: {text}." for text in found.breaks]
     if found.together:
         names = listed(list(found.together), _NAMED)
-        told.append(f"All replicas in one place at the end, where no rule spreads them: {names}.")
+        told.append(f"All replicas in one place at the end, which no rule forbids: {names}.")
     if found.idle:
         told.append(f"Empty already: {listed(list(found.idle), _NAMED)}.")
     if found.bought:
