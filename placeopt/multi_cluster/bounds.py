@@ -3,8 +3,10 @@
 A *cut* says of every plan that accepts k requests: ``weights @ (latency, cost, inequality)`` is at
 least so much, the three being means over the accepted requests. First cuts are closed: each request
 alone on its best cluster, and the k cheapest requests. A linear program then lets the requests
-share the clusters while they run, and knows the loads that make the Gini coefficient. Its bound is
-computed from its dual values in our own sums, so that rounding by the solver proves nothing.
+share the clusters while they run, and knows the loads that make the Gini coefficient. What they add
+to each other's latency is a convex function (`placeopt.multi_cluster.shared_latency`), of which the
+program has a plane that touches it; planes move towards the least value (Frank and Wolfe). Bounds
+are computed from dual values in our own sums, so that rounding by the solver proves nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +28,7 @@ from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.referee import MAX_MS
+from placeopt.multi_cluster.shared_latency import SharedLatency
 
 #: Seconds of a certificate where the budget is used up.
 _OWN_SECONDS = 10.0
@@ -33,6 +36,10 @@ _OWN_SECONDS = 10.0
 _PARTS = 6
 #: Shares of the requests at whose number the linear program is solved, in this order.
 _SHARES = (1.0, 0.8, 0.6, 0.4)
+#: Planes for weights and a number of accepted requests: first few, then more while there is time.
+_PLANES = (2, 3, 6)
+#: Planes are no longer moved where the bound can gain at most this share.
+_CLOSE = 2e-3
 #: Largest number of coefficients of the linear program.
 _MAX_COEFFICIENTS = 200_000
 #: Numbers of accepted requests that have bounds of their own, and cells of latency and inequality.
@@ -74,11 +81,11 @@ def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int
         return np.zeros((1, 4)), 0
     nothing = np.array([problem.referee.worst])
     table = _Requests(problem)
-    if table.acceptable.sum() == 0:
+    accepted = np.arange(max(1, table.fewest), int(table.acceptable.sum()) + 1)
+    if len(accepted) == 0:
         return nothing, 0
     weights = simplex(_PARTS, 3) / table.scale
-    most = np.arange(1, int(table.acceptable.sum()) + 1)
-    cuts = _Cuts(weights, most, np.stack([table.alone(row) for row in weights]))
+    cuts = _Cuts(weights, accepted, np.stack([table.alone(w)[accepted - 1] for w in weights]))
     solves = 0
     if not budget.out_of_time and _Sharing.size(table) <= _MAX_COEFFICIENTS:
         sharing = _Sharing(table)
@@ -88,7 +95,10 @@ def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int
                 cuts.drop(values)
             else:
                 cuts.values[row] = np.maximum(cuts.values[row], values)
-    return np.concatenate((cuts.vectors(table), nothing)), solves
+    vectors = cuts.vectors(table)
+    if table.fewest == 0 or len(vectors) == 0:
+        vectors = np.concatenate((vectors, nothing))
+    return vectors, solves
 
 
 class _Requests:
@@ -97,6 +107,10 @@ class _Requests:
     def __init__(self, problem: MultiCluster):
         arrays = problem.arrays
         self.arrays = arrays
+        requests = len(arrays.replicas)
+        refused = requests * min(1.0, problem.goal_limits.get("rejected", 1.0))
+        #: How many requests a plan within limits accepts at least.
+        self.fewest = max(0, requests - int(refused + 1e-6))
         free = arrays.capacity - arrays.used
         fit = np.full((len(arrays.replicas), len(free), 2), 2**40)
         np.floor_divide(free, arrays.demand[:, None], out=fit, where=arrays.demand[:, None] > 0)
@@ -107,19 +121,26 @@ class _Requests:
         factor = 1 + arrays.increase / arrays.replicas
         self.latency = np.minimum(MAX_MS, arrays.base * factor[:, None])
         self.scale = np.array([max(self.latency.max(), 1e-9), max(arrays.price.max(), 1e-9), 1.0])
-        self.most_running, self.most_requests = self._running()
+        self.most_running, self.most_requests, self.least_running = self._running()
 
-    def _running(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the replicas and the requests that run after each request at most, (T,) each."""
+    def _running(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what runs after each request that is accepted, (T,) each.
+
+        The replicas at most, the requests at most, and the replicas at least.
+        """
         arrays, ends = self.arrays, list[tuple[float, int]]()
-        result, replicas = np.empty((2, len(arrays.replicas)), dtype=np.int64), 0
+        result, replicas = np.empty((3, len(arrays.replicas)), dtype=np.int64), 0
+        refused = len(arrays.replicas) - self.fewest
         for t, wanted in enumerate(arrays.replicas.tolist()):
             while ends and ends[0][0] <= arrays.arrival[t]:
                 replicas -= heappop(ends)[1]
+            others = sorted(count for _, count in ends)
+            least = wanted + sum(others[: max(0, len(others) - refused)])
+            # A request without duration runs at its own arrival, and is gone at the next.
             heappush(ends, (arrays.departure[t], wanted))
             replicas += wanted
-            result[:, t] = replicas, len(ends)
-        return result[0], result[1]
+            result[:, t] = replicas, len(ends), least
+        return result[0], result[1], result[2]
 
     def costs(self, weights: np.ndarray) -> np.ndarray:
         """Return the weighted latency and cost of a request on a cluster, shape (T, C)."""
@@ -128,18 +149,18 @@ class _Requests:
     def alone(self, weights: np.ndarray) -> np.ndarray:
         """Return a lower bound on the sum of the k cheapest requests for every k, shape (k,)."""
         cost = np.where(self.room > 0, self.costs(weights), np.inf).min(axis=1)
-        cost = cost + weights[2] * self._least_gini()
+        cost = cost + weights[2] * self.least_gini()
         return np.sort(cost[self.acceptable]).cumsum() * (1 - _ROUNDING)
 
-    def _least_gini(self) -> np.ndarray:
+    def least_gini(self) -> np.ndarray:
         """Return the least Gini coefficient of any loads after each request, shape (T,).
 
-        So many replicas run as are asked for, up to all; n of them on C clusters are nearly equal.
+        From the least to the most replicas run; n of them on C clusters are nearly equal.
         """
-        clusters, wanted = len(self.arrays.price), self.arrays.replicas
-        least = np.ones(len(wanted))
-        for more in range(min(clusters, int((self.most_running - wanted).max()) + 1)):
-            n = wanted + more
+        clusters, fewest = len(self.arrays.price), self.least_running
+        least = np.ones(len(fewest))
+        for more in range(min(clusters, int((self.most_running - fewest).max()) + 1)):
+            n = fewest + more
             gini = n % clusters * (clusters - n % clusters) / (n * clusters)
             least = np.where(n <= self.most_running, np.minimum(least, gini), least)
         return least
@@ -211,7 +232,13 @@ class _Sharing:
             T, dtype=bool
         )
         self.columns = T * C, T * len(self.pairs), T
-        parts = [self._counts(), *self._capacities(), *self._differences(), self._inequalities()]
+        parts = [
+            self._counts(),
+            *self._capacities(),
+            *self._differences(),
+            self._inequalities(),
+            self._whole_replicas(),
+        ]
         matrix = sp.vstack([rows for rows, _, _ in parts]).tocsc()
         lower = np.concatenate([low for _, low, _ in parts])
         upper = np.concatenate([high for _, _, high in parts])
@@ -223,6 +250,9 @@ class _Sharing:
         zero = np.zeros(sum(self.columns))
         self.program = Program(zero, matrix, lower, upper, zero, most, np.zeros(len(zero), bool))
         self.session = Session(self.program)
+        self.shared = SharedLatency(arrays, share, self.running)
+        self._center: np.ndarray | None = None
+        self._gain, self._close = 0.0, set[tuple[int, int]]()
 
     @staticmethod
     def size(table: _Requests) -> int:
@@ -241,23 +271,70 @@ class _Sharing:
         most = int(np.floor(-dual[0] * (1 + _ROUNDING) + 1e-6))
         yield None, np.array([most])
         order = np.argsort((cuts.weights == 0).sum(axis=1) % 2, kind="stable")
-        for share in _SHARES:
-            for row in order.tolist():
-                if budget.out_of_time or most == 0:
-                    return
-                cost = np.zeros(sum(self.columns))
-                cost[: T * C] = self.table.costs(cuts.weights[row]).ravel()
-                cost[-T:] = cuts.weights[row, 2]
-                dual = self._dual(cost, max(1, round(share * most)), budget)
-                if dual is not None:
-                    value = dual[0] + dual[1] * cuts.accepted
-                    yield row, value - _ROUNDING * np.abs(cuts.values[row])
+        fewest = max(1, self.table.fewest)
+        numbers = sorted({max(fewest, round(share * most)) for share in _SHARES}, reverse=True)
+        for planes, accepted, row in product(_PLANES, numbers, order.tolist()):
+            if budget.out_of_time or most < fewest:
+                return
+            if (accepted, row) in self._close:
+                continue
+            for constant, each in self._bounds(cuts.weights[row], accepted, planes, budget):
+                value = constant + each * cuts.accepted
+                yield row, value - _ROUNDING * (np.abs(cuts.values[row]) + abs(constant))
+            if self._gain <= _CLOSE:
+                self._close.add((accepted, row))
+
+    def _bounds(
+        self, weights: np.ndarray, accepted: int, planes: int, budget: Budget
+    ) -> Iterator[tuple[float, float]]:
+        """Yield bounds as of `_dual`; with latency one for each plane that touches its sum."""
+        T, C = self.table.room.shape
+        cost, shared = np.zeros(sum(self.columns)), self.shared
+        cost[-T:] = weights[2]
+        if weights[0] == 0 or self._center is None:
+            cost[: T * C] = self.table.costs(weights).ravel()
+            answer = self._solved(cost, accepted, budget)
+            if answer is None:
+                return
+            yield answer[0], answer[1]
+            if weights[0] == 0:
+                self._gain = 0.0
+                return
+            self._center = answer[2]
+        straight = cost.copy()
+        straight[: T * C] = (
+            weights[0] * shared.linear + weights[1] * self.table.arrays.price
+        ).ravel()
+        for _ in range(planes):
+            parts = self._center[: T * C].reshape(T, C)
+            cost = straight.copy()
+            cost[: T * C] += weights[0] * shared.slope(parts).ravel()
+            answer = self._solved(cost, accepted, budget)
+            if answer is None:
+                return
+            yield answer[0] - weights[0] * shared.curved(parts), answer[1]
+            # The best point between the last one and the new one, by the bound's own sum.
+            way = answer[2] - self._center
+            self._gain = -float(cost @ way) / max(1e-9, float(straight @ answer[2]))
+            bend = weights[0] * shared.curved(way[: T * C].reshape(T, C))
+            step = min(1.0, max(0.0, -(cost @ way) / (2 * bend))) if bend > 0 else 1.0
+            self._center = self._center + step * way
+            if 0.0 <= self._gain <= _CLOSE:
+                return
+
+    def _solved(
+        self, cost: np.ndarray, accepted: int, budget: Budget
+    ) -> tuple[float, float, np.ndarray] | None:
+        """Return a bound on the least cost, as of `_dual`, and the solution."""
+        dual = self._dual(cost, accepted, budget)
+        return None if dual is None or self._solution is None else (*dual, self._solution)
 
     def _dual(self, cost: np.ndarray, accepted: int, budget: Budget) -> tuple[float, float] | None:
         """Return a bound on the least cost: a constant, and so much for each accepted request."""
         row_lower = np.append(float(accepted), self.program.row_lower[1:])
         self.session.change(c=cost, row_lower=row_lower)
         outcome = self.session.solve(budget=budget)
+        self._solution = outcome.x
         if outcome.status != "optimal" or outcome.row_duals is None:
             return None
         dual = outcome.row_duals.copy()
@@ -317,3 +394,9 @@ class _Sharing:
         parts = sp.kron(sp.diags(-without), np.ones((1, C)))
         differences = sp.kron(sp.diags(-1 / (C * most)), np.ones((1, len(self.pairs))))
         return self._rows(parts, differences, sp.eye(T)), -without, np.full(T, np.inf)
+
+    def _whole_replicas(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
+        """Whole replicas are seldom equal on all clusters: the inequality is at least so much."""
+        T, C = self.table.room.shape
+        parts = sp.kron(sp.diags(-self.table.least_gini()), np.ones((1, C)))
+        return self._rows(parts, None, sp.eye(T)), np.zeros(T), np.full(T, np.inf)

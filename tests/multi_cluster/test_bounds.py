@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from multi_cluster_instances import attainable, instance
 
 import placeopt
@@ -12,6 +14,7 @@ from placeopt.core.weights import simplex
 from placeopt.multi_cluster import bounds
 from placeopt.multi_cluster.bounds import certify, lower_bounds
 from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.placement_search import PlacementEncoder
 
 
 def require_below(vectors: np.ndarray, values: np.ndarray) -> None:
@@ -88,3 +91,33 @@ def test_where_nothing_can_be_accepted() -> None:
 def test_weights_have_a_row_for_each_goal_alone() -> None:
     """Their least values stand for the edges of the cells."""
     assert ((simplex(bounds._PARTS, 3) > 0).sum(axis=1) == 1).sum() == 3
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), worse=st.sampled_from((0.0, 1.0, 20.0)))
+def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float) -> None:
+    """Of random plans; requests may raise latencies to several times what they are."""
+    document = MultiCluster.generate(seed, clusters=3, requests=12, rate=40.0).to_document()
+    for request in document["requests"]:
+        request["latency_increase"] *= worse
+    problem = MultiCluster.from_document(document)
+    shared = bounds._Sharing(bounds._Requests(problem)).shared
+    assert (np.linalg.eigvalsh(shared.quadratic) >= 0).all()
+    encoder = PlacementEncoder(problem, problem.objectives)
+    X = encoder.sample(np.random.default_rng(seed), 20)
+    for x, values in zip(X, encoder.evaluate(X)[0], strict=True):
+        placed = encoder.encode(encoder.decode(x)).reshape(12, 3)
+        parts = placed / problem.arrays.replicas[:, None]
+        least = (shared.linear * parts).sum() + shared.curved(parts)
+        accepted = (placed.sum(axis=1) > 0).sum()
+        assert least <= values[0] * accepted * (1 + 1e-9)
+
+
+def test_a_limit_on_refusals_leaves_no_bounds_beyond_it() -> None:
+    """All plans that keep it lie above; where none does, that is proven."""
+    problem = instance(2)
+    limited = problem.within({"rejected": 0.25})
+    vectors, _ = lower_bounds(limited, Budget(seconds=2))
+    values = attainable(problem)
+    assert (vectors[:, 3] <= 0.25).all()
+    require_below(vectors, values[values[:, 3] <= 0.25])
