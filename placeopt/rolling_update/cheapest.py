@@ -27,7 +27,7 @@ _STATES, _TRIES = 2_000_000, 8000
 #: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
 #: benchmarks/kubernetes/journey.md and take four times as long.
 _ROUNDS = 3000
-#: Searches from the end of the best plan, at most.
+#: Searches from the end of the best plan, at most; of large instances there are none.
 _FURTHER = 8
 
 
@@ -72,7 +72,7 @@ def cheapest_plan(
             search.offer_cheapest(targets)
             if k + 1 >= _ENOUGH and search.is_legal and search.price <= lowest:
                 break
-        search.go_on()
+        search.go_on(min(_FURTHER, work // (4 * len(problem.arrays.home))))
     if not search.is_legal:
         for plan in last_resorts(problem):
             search.offer(plan)
@@ -146,12 +146,12 @@ class _Search:
             k = (low + high) // 2
             low, high = (k, high) if self._offer_plan(targets[k]) else (low, k)
 
-    def go_on(self) -> None:
+    def go_on(self, times: int) -> None:
         """Search from where the best plan ends, as long as that finds a better one.
 
         Where few pods did not get to where they should, others close the nodes that these hold.
         """
-        for k in range(_FURTHER if self.is_legal else 0):
+        for k in range(times if self.is_legal else 0):
             before, end = self.rank, self.problem.arrays.final_nodes(self.problem.steps(self.plan))
             self.offer_cheapest(self.descent(self.seed + k, start=end))
             if self.rank[:2] == before[:2]:
