@@ -65,9 +65,9 @@ largest number of moves of a service. CP-SAT: 8 workers on one core, all of its 
 the first assignment as a hint. HiGHS: one thread. Seconds count from when the model is built.
 "more" is what the peer costs above the worst seed of `annealing` in the first table."""
 #: What is said of rows that miss their aim.
-MISSED = """None of these had the 300 s that the aims are meant for. On instances with few
-processes a machine few moves fit, and the search depends most on time; there are no longer runs
-here to show how much they would gain."""
+MISSED = """None of these had the 300 s that the aims are meant for. With few large processes on a
+machine few moves fit; costs fall slowly and differ between seeds, so that more time narrows these
+gaps and does not close all of them (examples/machine_reassignment/README.md)."""
 
 
 def loaded(name: str) -> Any:

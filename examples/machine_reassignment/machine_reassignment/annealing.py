@@ -11,7 +11,7 @@ from pydantic import Field
 from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin
-from machine_reassignment.search import anneal, cost
+from machine_reassignment.search import LEAVE, anneal, cost
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.snapshots import RunSnapshot
@@ -20,14 +20,14 @@ from placeopt.core.weights import read_weights
 
 #: First and last temperature of annealing the load, and the last of annealing the moves, in what a
 #: process costs on average where nothing is safe.
-HOT, COLD, COLDEST = 0.5, 5e-4, 5e-8
+HOT, COLD, COLDEST = 0.5, 2e-3, 5e-8
 #: What a process of average size that is away from home adds to what annealing sees, in
 #: temperatures. It holds transient resources in two places; without this most processes drift, and
 #: the machines are too full for any move.
-AWAY = 8.0
+AWAY = 3.0
 #: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are chains. Then
-#: odds that a shift is one home.
-ODDS = (0.2, 0.5, 0.7, 0.2)
+#: odds that a shift is one home, and that a chain is a rearrangement.
+ODDS = (0.3, 0.83, 0.9, 0.2, 0.1)
 #: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
 FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
 #: Moves that are tried between two looks at the clock, at most.
@@ -67,7 +67,7 @@ class Annealing:
         order = np.argsort(size, kind="stable")
         self._random = np.array([seed], dtype=np.uint64)
         self._fixed = order, np.argsort(order, kind="stable"), _away(arrays), np.array(ODDS)
-        self._change = np.zeros(3, dtype=np.int64)
+        self._scratch = np.zeros(3, dtype=np.int64), np.zeros((2, LEAVE), dtype=np.int64)
         self.unit = self._unit()
         self.least = np.inf
         self._keep()
@@ -85,7 +85,7 @@ class Annealing:
                 temperature,
                 steps,
                 self._random,
-                self._change,
+                *self._scratch,
             )
             budget.spend(steps)
             self._keep()
