@@ -81,9 +81,9 @@ import placeopt
 from placeopt import models
 problem = placeopt.load("corner-5")
 model = models.edge_cloud.build(problem)
-free = placeopt.enumerate(model, seconds=60)
+free = placeopt.enumerate(model, seconds=600)
 model.mine = pyo.Constraint(expr=model.cost <= free.nadir[0] - 1)
-less = placeopt.enumerate(model, seconds=60)
+less = placeopt.enumerate(model, seconds=600)
 assert 0 < len(less) < len(free)
 model.never = pyo.Constraint(expr=model.cost <= -1)
 none = placeopt.enumerate(model, seconds=60)
