@@ -273,7 +273,7 @@ class Twin:
         if work == work:
             self.plan(self.now + work, END, p, int(self.life[p]))
         self.executor.ready(p)
-        for old in self.rollouts.is_ready(p):
+        for old in self.rollouts.note_ready(p):
             self._end(old)
 
     def _end(self, p: int) -> None:
@@ -290,9 +290,9 @@ class Twin:
         if p in self.down:
             self.ledger.down_seconds += self.now - self.down.pop(p)
         self.node_of[p] = GONE
-        for old in self.rollouts.is_ready(p):
+        for old in self.rollouts.note_ready(p):
             self._end(old)
-        for new in self.rollouts.has_ended(p):
+        for new in self.rollouts.note_ended(p):
             self._make(new)
 
     def back_to_queue(self, p: int) -> None:

@@ -56,7 +56,7 @@ class Rollouts:
             self.to_end[rollout].append(p)
         return False
 
-    def is_ready(self, p: int) -> list[int]:
+    def note_ready(self, p: int) -> list[int]:
         """Note that a new pod is ready, or gone for good; return old ones that may end now."""
         rollout, _ = self.makes.get(p, (-1, 0))
         if rollout < 0 or p in self._seen:
@@ -67,7 +67,7 @@ class Rollouts:
             self.to_come[rollout].remove(p)
         return self._released(self.to_end[rollout], self.ends, self.ready[rollout])
 
-    def has_ended(self, p: int) -> list[int]:
+    def note_ended(self, p: int) -> list[int]:
         """Note that an old pod has ended; return new ones that may be made now."""
         rollout, _ = self.ends.get(p, (-1, 0))
         if rollout < 0:

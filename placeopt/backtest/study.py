@@ -98,7 +98,7 @@ def study(
             on_result(ended, len(tasks), result)
 
     calls = [Call(_one, (arrays, *tasks[k])) for k in ahead]
-    workers.run(calls, Budget(evaluations=10**9), keep)
+    workers.run(calls, Budget(), keep)
     results = [_read(file) for file in files]
     bound = bound_usd(arrays)
     return {

@@ -29,9 +29,9 @@ STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
 #: Share of the budget at which parts of the archive are recombined, and the share that this takes
 #: (benchmarks/heldout.md).
 RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
-#: What is added to the value of a plan that is as far above a limit of a goal as the limit is above
-#: the ideal point. Plans that are a little outside keep the vectors apart; refusing them all loses
-#: half the hypervolume inside (tests/test_limits.py). The archive has plans inside alone.
+#: Penalty of a plan above the limit of a goal, for each distance from the ideal point to the limit.
+#: Plans slightly outside keep the population diverse: a search that refuses them finds half the
+#: hypervolume inside (tests/test_limits.py). The archive keeps plans inside alone.
 BEYOND = 1.0
 
 
@@ -154,7 +154,7 @@ class _Population:
 
     def __init__(self, search: VectorSearch, neighbours: int, fineness: float):
         self.lattice, self.neighbours = _subproblems(len(search.objectives), neighbours, fineness)
-        self.most, self._rules = search.most, search.encoder.num_constraints
+        self.most, self._rules = search.task.most, search.encoder.num_constraints
         X, F, G = search.evaluate(search.first(len(self.lattice)))
         search.archive.settle()
         self._fill(X, F, self.broken(G))

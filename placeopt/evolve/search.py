@@ -124,7 +124,6 @@ class VectorSearch:
         self.task, self.variant = task, variant or Variant()
         self.problem, self.objectives, self.budget = task.problem, task.objectives, task.budget
         self.encoder = self.variant.encoder(task.problem, task.objectives)
-        self.most = task.most
         self._limited = np.flatnonzero(np.isfinite(task.most))
         self.rng = np.random.default_rng(task.seed)
         self.archive = VectorArchive(self.encoder.num_genes, len(task.objectives))

@@ -134,12 +134,12 @@ def seconds_of(text: str) -> float:
 
 def _require_earlier(file: Path, at: float) -> None:
     """Raise where a dump states a time after that of its name."""
-    latest = _STATED.findall(file.read_text("utf-8", errors="replace"))
-    if latest and seconds_of(max(latest)) > at + _SLACK:
-        text = file.read_text("utf-8", errors="replace")
-        line = text.count("\n", 0, text.index(max(latest))) + 1
+    text = file.read_text("utf-8", errors="replace")
+    latest = max(_STATED.findall(text), default=None)
+    if latest is not None and seconds_of(latest) > at + _SLACK:
+        line = text.count("\n", 0, text.index(latest)) + 1
         raise DocumentError(
-            f"states {max(latest)}Z, after the time of its name: the clock goes back",
+            f"states {latest}Z, after the time of its name: the clock goes back",
             file=str(file),
             path=f"line {line}",
             remedy="name dumps by their time in UTC, as date -u +%FT%TZ prints it",

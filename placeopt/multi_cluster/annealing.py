@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from placeopt.core.kernels.annealing import most_worse
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row, copy_rows
@@ -186,7 +187,7 @@ def _allowed(random, heat, step, steps):
     The steps after a share of `_HOT` make nothing worse. Advances `random`, (1,).
     """
     left = 1.0 - step / (_HOT * steps)
-    return -heat * left * left * math.log(1.0 - uniform(random)) if left > 0.0 else 0.0
+    return most_worse(heat * left * left, random) if left > 0.0 else 0.0
 
 
 @kernel

@@ -30,7 +30,6 @@ def certify(problem: Rescheduling, front: Front, budget: Budget) -> Front:
     began = budget.seconds
     relaxation = _relaxation(problem)
     least = relaxation.solve()
-    least[0] = problem.initial_latency
     targets = _targets(problem, front, len(least) - 1)
     least = sharpened(relaxation, least, targets, budget)
     latency = _rounded(problem, least)
@@ -69,13 +68,13 @@ def _targets(problem: Rescheduling, front: Front, last: int) -> dict[int, float]
     if "latency_ms" not in goals:
         return {}
     latency = goals.index("latency_ms")
-    found: dict[int, float] = {}
+    best: dict[int, float] = {}
     for point in front.points:
         moves = int(point.values[goals.index("moves")]) if "moves" in goals else last
         m = min(moves, last)
-        found[m] = min(point.values[latency], found.get(m, np.inf))
-    found.pop(0, None)  # no moves: the bound is the latency now
-    return found
+        best[m] = min(point.values[latency], best.get(m, np.inf))
+    best.pop(0, None)  # no moves: the bound is the latency now
+    return best
 
 
 def _rounded(problem: Rescheduling, least: np.ndarray) -> np.ndarray:

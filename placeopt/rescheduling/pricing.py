@@ -24,7 +24,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.rescheduling.relaxation import NodeClasses
-from placeopt.rescheduling.tables import added, entered
+from placeopt.rescheduling.tables import entered, shared
 
 #: Steps of one ascent, and ascents by number of moves until it is left as it is.
 _STEPS, _ASCENTS = 40, 6
@@ -72,7 +72,7 @@ class _Choice(NamedTuple):
 
 
 class PricedTree:
-    """Bounds by multipliers, for one relaxation."""
+    """Lower bounds of one instance for prices, shares and splits that change: those of `now`."""
 
     def __init__(self, relaxation: NodeClasses):
         self.relaxed = relaxation
@@ -101,7 +101,8 @@ class PricedTree:
             total = np.zeros((len(self.relaxed.counts[i]), self.relaxed.most + 2))
             for call in self._calls[i]:
                 if call.in_tree:
-                    total = added(total, self._entered(i, call))
+                    entering = entered(self._network(i, call), self._tables[call.callee])
+                    total = shared(total, entering, False)
             self._tables[i] = self.relaxed.spend(i, total) + self._own[i][:, None]
         earned = float((self.now.prices * self.relaxed.capacity).sum())
         least = self._tables[self.order[-1]].min(axis=0)
@@ -133,18 +134,16 @@ class PricedTree:
         return np.asarray(own + np.tensordot(self._used[i], self.now.prices, axes=2))
 
     def _network(self, i: int, call: _Call) -> np.ndarray:
-        """Return the weighted latency of a call by rows; infinite where there is no room."""
-        network = self.relaxed.network(i, call.callee)
-        return np.where(np.isinf(network), np.inf, call.weight * network)
+        """Return the weighted latency of a call by rows; infinite where there is no room.
+
+        No weight is 0: each group keeps a share.
+        """
+        return call.weight * self.relaxed.network(i, call.callee)
 
     def _apart(self, i: int, call: _Call) -> np.ndarray:
         """Return what a call that is not in the tree costs its caller, by both rows."""
         row = self.now.split.get(call.number)
         return self._network(i, call) - (0.0 if row is None else row)
-
-    def _entered(self, i: int, call: _Call) -> np.ndarray:
-        """Return what a call in the tree and its callee add, by the row of the caller and moves."""
-        return np.asarray(entered(self._network(i, call), self._tables[call.callee]))
 
     def choice(self, moves: int) -> _Choice:
         """Return the best choice for a column of the tables."""
@@ -169,7 +168,7 @@ class PricedTree:
         for call in calls:
             network = self._network(i, call)[row]
             ways.append(network[:, None] + self._tables[call.callee])
-            sums.append(added(sums[-1], ways[-1].min(axis=0)[None]))
+            sums.append(shared(sums[-1], ways[-1].min(axis=0)[None], False))
         for k in reversed(range(len(calls))):
             mine = last
             if left != last:

@@ -10,7 +10,6 @@ count once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
 from math import comb, prod
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.call_graph import Groups
+from placeopt.rescheduling.tables import entered, shared
 
 #: Largest number of cells of all calls: replicas of caller and of callee by class, moves.
 _MAX_CELLS = 10_000_000
@@ -78,15 +78,9 @@ class NodeClasses:
                 callee = tables[j]
                 if (i, g, position) not in spent:
                     callee = np.repeat(callee[:, -1:], self.most + 2, axis=1)
-                total = shared(total, self._call(i, j, callee), np.add)
-            slowest = shared(slowest, total, np.maximum)
+                total = shared(total, entered(self.network(i, j), callee), False)
+            slowest = shared(slowest, total, True)
         return slowest
-
-    def _call(self, i: int, j: int, callee: np.ndarray) -> np.ndarray:
-        """Return the least time of a call and its callee, by the replicas of the caller."""
-        network = self.network(i, j)
-        columns = [(network + column).min(axis=1) for column in callee.T]
-        return np.stack(columns, axis=1)
 
     def network(self, i: int, j: int) -> np.ndarray:
         """Return the mean latency of a call, ms, by the rows of caller and callee.
@@ -148,17 +142,6 @@ class NodeClasses:
                 break
             classes += 1
         return classes
-
-
-def shared(
-    one: np.ndarray, other: np.ndarray, joined: Callable[[np.ndarray, np.ndarray], np.ndarray]
-) -> np.ndarray:
-    """Return the best way to share moves between two tables whose times are `joined`."""
-    result = joined(one, other)
-    moves = one.shape[1] - 1
-    for m in range(moves):
-        result[:, m] = joined(one[:, : m + 1], other[:, m::-1]).min(axis=1)
-    return result
 
 
 def _classes(arrays: ReschedulingArrays, count: int) -> np.ndarray:

@@ -32,14 +32,17 @@ def entered(network, table):
 
 
 @allocating_kernel
-def added(one, other):
-    """Return the sums of two tables for the best way to share moves, shape of both."""
-    result = one + other
-    last = one.shape[1] - 1
+def shared(one, other, parallel):
+    """Return two tables as one for the best way to share moves, shape of both.
+
+    Their times are added; in `parallel` the larger one counts.
+    """
+    result = np.maximum(one, other) if parallel else one + other
     for r in range(one.shape[0]):
-        for m in range(last):
+        for m in range(one.shape[1] - 1):
             least = np.inf
             for k in range(m + 1):
-                least = min(least, one[r, k] + other[r, m - k])
+                here, there = one[r, k], other[r, m - k]
+                least = min(least, max(here, there) if parallel else here + there)
             result[r, m] = least
     return result

@@ -24,14 +24,14 @@ HOT, COLD, COLDEST = 0.5, 2e-3, 5e-8
 #: Processes a machine up to which they count as few, and large.
 FEW = 25
 #: What a process of average size that is away from home adds to what annealing sees, in
-#: temperatures, where processes are few and where they are many. It holds transient resources in
-#: two places; without this most processes drift, and the machines are too full for any move.
-AWAY = (3.0, 8.0)
+#: temperatures, where processes are few. It holds transient resources in two places; without this
+#: most processes drift, and the machines are too full for any move.
+AWAY = 3.0
 #: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are chains. Then
 #: odds that a shift is one home, and that a chain is a rearrangement; where processes are few.
 ODDS = (0.3, 0.83, 0.9, 0.2, 0.1)
-#: The same where they are many: a large process finds room without them.
-ODDS_OF_MANY = (0.2, 0.5, 0.7, 0.2, 0.0)
+#: Both where processes are many: a large one finds room without rearrangements.
+AWAY_OF_MANY, ODDS_OF_MANY = 8.0, (0.2, 0.5, 0.7, 0.2, 0.0)
 #: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
 FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
 #: Moves that are tried between two looks at the clock, at most.
@@ -71,8 +71,9 @@ class Annealing:
         order = np.argsort(size, kind="stable")
         self._random = np.array([seed], dtype=np.uint64)
         few = len(arrays.home) <= FEW * len(arrays.location)
-        bias, odds = _away(arrays, AWAY[not few]), np.array(ODDS if few else ODDS_OF_MANY)
-        self._fixed = order, np.argsort(order, kind="stable"), bias, odds
+        away, odds = (AWAY, ODDS) if few else (AWAY_OF_MANY, ODDS_OF_MANY)
+        rank = np.argsort(order, kind="stable")
+        self._fixed = order, rank, _away(arrays, away), np.array(odds)
         self._scratch = np.zeros(3, dtype=np.int64), np.zeros((2, LEAVE), dtype=np.int64)
         self.unit = self._unit()
         self.least = np.inf

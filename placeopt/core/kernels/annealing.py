@@ -10,10 +10,10 @@ from placeopt.core.kernels.random import uniform
 
 @kernel
 def most_worse(temperature, random, k=0):
-    """Return by how much a change may be worse and is taken still: -T ln(1 - u), u drawn evenly.
+    """Return the largest worsening that annealing accepts this time: -T ln(1 - u), u uniform.
 
-    A change that is worse by d is taken with odds exp(-d / T), at temperature 0 with none. Where
-    this is drawn first, a change can be given up as soon as it turns out worse than that. Advances
-    generator `k` of `random`.
+    Annealing so accepts a change that is worse by d with odds exp(-d / T), and at temperature 0
+    none. A caller that draws this limit first may stop computing a change that exceeds it. The call
+    advances generator `k` of `random`.
     """
     return -temperature * np.log(1.0 - uniform(random, k))
