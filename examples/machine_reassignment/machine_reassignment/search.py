@@ -148,7 +148,8 @@ def _leaves(a, s, m, stays, resource, rng):
 def _try_rearrangement(a, s, p, m, bias, weights, temperature, rng, change, trail):
     """Move process p to machine m, and what no longer fits there to others; return whether.
 
-    All of it is undone where a process finds no place or annealing rejects the sum. `trail` (2, `LEAVE`) is scratch: processes that left m, and where they went.
+    All of it is undone where a process finds no place or annealing rejects the sum. `trail`
+    (2, `LEAVE`) is scratch: processes that left m, and where they went.
     """
     service, before = a.service[p], s.machine[p]
     if m == before or s.there[service, m]:
