@@ -186,7 +186,8 @@ class _Cuts:
         results = []
         for first, last in pairwise(ends):
             corners = self._corners(means[:, first:last].min(axis=1), table)
-            rejected = 1 - self.accepted[last - 1] / total
+            # Divided as the referee divides: 1 - 2/3 is above 1/3.
+            rejected = (total - self.accepted[last - 1]) / total
             results.append(np.column_stack((corners, np.full(len(corners), rejected))))
         return np.concatenate(results) if results else np.empty((0, 4))
 

@@ -17,7 +17,7 @@ from placeopt.cli import app
 from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.gap import gap_in_words, percent
+from placeopt.core.fronts.gap import gap_in_words, graded, percent
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.report import words
 
@@ -155,3 +155,14 @@ def test_a_bound_that_no_plan_reaches_is_not_forgotten() -> None:
     assert not answer.complete
     assert answer.gap() > 0.5
     assert "at most" in gap_in_words(answer)
+
+
+def test_a_bound_above_a_value_by_rounding_dominates_it() -> None:
+    """1 - 2/3 is a little above 1/3: what it proves of a plan is no optimum."""
+    answer = graded(front([(5.0, 1 / 3)], [(2.0, 1 - 2 / 3)]), "o0")
+    assert [(p.status, p.gap) for p in answer.points] == [("bounded", pytest.approx(0.6))]
+
+
+def test_a_point_below_every_bound_is_not_proven() -> None:
+    answer = graded(front([(5.0, 1.0)], [(6.0, 1.0)]), "o0")
+    assert [(p.status, p.gap) for p in answer.points] == [("heuristic", None)]

@@ -12,6 +12,8 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective
 
 _COMPLETE = "complete: every proven bound is reached by a plan, so no plan is missing"
+#: What rounding can add to a value, as a share of it, or of 1 where it is less.
+_ROUNDING = 1e-9
 
 
 def gap_in_words(front: Front) -> str:
@@ -37,9 +39,10 @@ def gap_in_words(front: Front) -> str:
 def graded(front: Front, goal: str) -> Front:
     """Return a front with what its bounds prove of its points.
 
-    A point that no bound dominates is optimal: no plan dominates it. The gap of another one is the
-    share by which its value of `goal` could fall at most, the other objectives being no worse; None
-    where `goal` is no objective of the front.
+    A point that no bound dominates is optimal: no plan dominates it. A bound that is above a value
+    by rounding alone counts as below it. The gap of another point is the share by which its value
+    of `goal` could fall at most, the other objectives being no worse; None where `goal` is no
+    objective of the front.
     """
     names, bounds = [o.name for o in front.objectives], np.array(front.bounds)
     columns = np.ascontiguousarray(bounds.T)  # columns are compared faster than rows
@@ -47,10 +50,14 @@ def graded(front: Front, goal: str) -> Front:
     points = []
     for point in front.points:
         values = np.array(point.values)
+        rounded = values + _ROUNDING * np.maximum(1.0, np.abs(values))
         within = np.logical_and.reduce(
-            [row <= value for row, value in zip(columns, point.values, strict=True)]
+            [row <= value for row, value in zip(columns, rounded, strict=True)]
         )
         below = bounds[within]
+        if len(below) == 0:  # bounds that do not cover a plan prove nothing of it
+            points.append(point)
+            continue
         if not (below < values).any():
             points.append(replace(point, status="optimal", gap=None))
             continue
