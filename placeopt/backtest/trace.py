@@ -5,10 +5,10 @@ A trace says who came when, not where the scheduler put it: the twin places pods
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from operator import itemgetter
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -23,6 +23,8 @@ from placeopt.core.problem import Name, Record
 Seconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
 Amount = Annotated[int, Field(ge=0, le=10**12)]
 Dollars = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+#: A file and a line of it.
+Place = tuple[str, int]
 
 
 class MachineType(Record):
@@ -333,9 +335,45 @@ def _in_order(path: str, field: str, times: list[float]) -> None:
             )
 
 
-def built(document: dict[str, Any], file: str | None = None) -> ClusterTrace:
-    """Return a trace from what a reader made; lists are sorted by time."""
+def built(
+    document: dict[str, Any],
+    file: str | None = None,
+    places: Mapping[str, Sequence[Place]] | None = None,
+) -> ClusterTrace:
+    """Return a trace from what a reader made; lists are sorted by time.
+
+    Parameters
+    ----------
+    document : dict
+    file : str, optional
+        What was read.
+    places : mapping, optional
+        List of the document -> for each element, as it came, the file and line it was read from.
+
+    Raises
+    ------
+    DocumentError
+        The trace cannot have happened; names the place.
+    """
+    places = dict(places or {})
     for part, key in (("pods", "from_s"), ("prices", "at_s"), ("losses", "at_s")):
-        document[part] = sorted(document.get(part, ()), key=itemgetter(key))
-    trace: ClusterTrace = validate(ClusterTrace, document, file=file)
+        values = document.get(part, ())
+        order = sorted(range(len(values)), key=lambda k: values[k].get(key, 0.0))
+        document[part] = [values[k] for k in order]
+        if part in places:
+            places[part] = [places[part][k] for k in order]
+    try:
+        trace: ClusterTrace = validate(ClusterTrace, document, file=file)
+    except DocumentError as error:
+        raise _placed(error, places) from None
     return trace
+
+
+def _placed(error: DocumentError, places: Mapping[str, Sequence[Place]]) -> DocumentError:
+    """Return an error about an element with the file and line that the element was read from."""
+    match = re.match(r"(\w+)\[(\d+)\]\.?(.*)", error.path or "")
+    if match is None or match[1] not in places:
+        return error
+    file, line = places[match[1]][int(match[2])]
+    where = f"line {line}" + (f", {match[3]}" if match[3] else "")
+    return DocumentError(error.problem, file=file, path=where, remedy=error.remedy)

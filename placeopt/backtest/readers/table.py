@@ -8,6 +8,7 @@ empty cell is a field that is absent; cells of lists hold words with bars betwee
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from placeopt.backtest.trace import (
     ClusterTrace,
     Loss,
     MachineType,
+    Place,
     PodRule,
     PriceChange,
     TraceNode,
@@ -33,8 +35,9 @@ _FILES: dict[str, Any] = {
     "rules": PodRule,
 }
 _LISTS = ("machines", "gpu_models", "zones", "ports", "keeps", "counts")
-_WORDS = ("name", "machine", "node", "workload", "gpu_model", "zone", "kind", "per")
-_FLAGS = {"apart", "fixed", "alone"}
+_WORDS = ("name", "machine", "node", "workload", "revision", "gpu_model", "zone", "kind", "per")
+_FLAGS = ("apart", "fixed", "alone")
+_YES_NO = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
 def reads(folder: Path) -> bool:
@@ -45,17 +48,21 @@ def reads(folder: Path) -> bool:
 def read(folder: Path) -> ClusterTrace:
     """Read the folder; the trace ends with the last event."""
     document: dict[str, Any] = {"name": folder.resolve().name}
+    places: dict[str, list[Place]] = {}
     last = 0.0
     for part, kind in _FILES.items():
         path = folder / f"{part}.csv"
         if not path.is_file():
             continue
-        document[part] = [_record(row, kind, path, line) for line, row in rows(path)]
+        document[part], places[part] = [], []
+        for line, row in rows(path):
+            document[part].append(_record(row, kind, path, line))
+            places[part].append((str(path), line))
         for one in document[part]:
             times = [one[key] for key in ("from_s", "to_s", "at_s") if key in one]
             last = max([last, *times])
     document["seconds"] = last or 1.0
-    return built(document, str(folder))
+    return built(document, str(folder), places)
 
 
 def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -70,7 +77,14 @@ def rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         with open(path, newline="", encoding="utf-8") as stream:
             reader = csv.DictReader(stream)
             for row in reader:
-                yield reader.line_num, {k: v for k, v in row.items() if k is not None and v}
+                if None in row:
+                    raise DocumentError(
+                        f"{len(row[None])} more cells than the head",
+                        file=str(path),
+                        path=f"line {reader.line_num}",
+                        remedy="give a cell for each column; put text with commas in quotes",
+                    )
+                yield reader.line_num, {k: v for k, v in row.items() if v}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DocumentError(
             f"cannot be read: {error}", file=str(path), remedy="give a CSV file with a head"
@@ -86,14 +100,17 @@ def number(row: dict[str, str], key: str, path: Path, line: int) -> float:
         There is none.
     """
     try:
-        return float(row[key])
+        value = float(row[key])
     except (KeyError, ValueError):
-        raise DocumentError(
-            f"{key} is {row.get(key, '')!r}",
-            file=str(path),
-            path=f"line {line}",
-            remedy="give a number",
-        ) from None
+        value = math.nan
+    if not math.isfinite(value):
+        raise _wrong(row, key, path, line, "give a number")
+    return value
+
+
+def _wrong(row: dict[str, str], key: str, path: Path, line: int, remedy: str) -> DocumentError:
+    problem = f"{key} is {row.get(key, '')!r}"
+    return DocumentError(problem, file=str(path), path=f"line {line}", remedy=remedy)
 
 
 def _record(row: dict[str, str], kind: Any, path: Path, line: int) -> dict[str, Any]:
@@ -111,7 +128,9 @@ def _record(row: dict[str, str], kind: Any, path: Path, line: int) -> dict[str, 
         elif key in _LISTS:
             result[key] = text.split("|")
         elif key in _FLAGS:
-            result[key] = text.lower() in ("1", "true", "yes")
+            if text.lower() not in _YES_NO:
+                raise _wrong(row, key, path, line, "legal: yes or no")
+            result[key] = _YES_NO[text.lower()]
         else:
             value = number(row, key, path, line)
             result[key] = int(value) if value == int(value) else value
