@@ -15,7 +15,7 @@ KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_up
 QUICK_TESTS := tests/test_architecture.py tests/test_public.py tests/test_instances.py tests/test_infeasible.py tests/core \
 	tests/*/test_instance.py tests/*/test_encoder.py tests/*/test_sequence.py tests/*/test_model.py
 
-.PHONY: demo test test-quick suite lint bounds rl docs papers pages wheel first-hour clean
+.PHONY: demo test test-quick thorough suite lint bounds rl docs papers pages wheel first-hour clean
 
 demo: $(STAMP)
 	mkdir -p out
@@ -32,6 +32,10 @@ test-quick: $(STAMP)
 # Bytecode is kept, whatever the environment says: hundreds of tests start processes of their own.
 suite: $(STAMP)
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# The suite with all cases that property tests can try, for a release: some 20 minutes.
+thorough: $(STAMP)
+	PLACEOPT_THOROUGH=1 $(MAKE) suite
 
 # Kernels with every index checked, compiled from an empty cache.
 bounds: $(STAMP)

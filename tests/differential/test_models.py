@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from effort import tries
 
 sys.path.insert(0, str(Path(__file__).parent))
 import placeopt
@@ -16,7 +17,7 @@ from models import KINDS, answered, drawn, faults, is_refused
 from placeopt.core.errors import UsageError
 
 #: Models of each kind, by solver.
-SEEDS = {"highs": range(8), "scip": range(8, 12)}
+SEEDS = {"highs": range(tries(3, 8)), "scip": range(8, 8 + tries(1, 4))}
 #: How a search may end.
 SURE = {"complete", "extreme", "grid", "infeasible"}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import tries
 from held_clusters import APART, node, pod
 from little_clusters import container, deployment
 from little_clusters import node as big
@@ -26,7 +27,7 @@ from placeopt.kubernetes.sizes import MissingRequests
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
 HARD = "requiredDuringSchedulingIgnoredDuringExecution"
-CLUSTERS = 50
+CLUSTERS = tries(12, 50)
 
 
 def imported(folder: Path, objects: list[Any], options: ImportOptions = OPTIONS) -> Imported:
@@ -135,8 +136,8 @@ def test_lifts_save_what_a_new_solve_of_the_edited_dump_saves(tmp_path: Path) ->
             fresh = max(0.0, base.cost - solved(other).cost)
             assert one.saving == pytest.approx(fresh, abs=1e-6), one.lift.key
             saved, computed = saved + (fresh > 0), computed + 1
-    assert computed > 150
-    assert saved > 60
+    assert computed > 3 * CLUSTERS
+    assert saved > CLUSTERS
 
 
 TYPES = """location,size,cpu_cores,memory_gib,on_demand_usd_per_hour
@@ -174,7 +175,7 @@ def shop(seed: int) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(tries(2, 6)))
 def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_path: Path) -> None:
     """Recommended requests, no limits of a NodePool, one more machine type."""
     objects, prices = shop(seed), tmp_path / "types.csv"

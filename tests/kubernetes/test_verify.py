@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import tries
 
 from placeopt import api
 from placeopt.cli import main
@@ -97,16 +99,16 @@ def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -
     objects = made_cluster(3, 16)
     cluster = load([written(tmp_path / "cluster.json", objects)])
     state, seen, legal = Scheduler(objects), set[str](), 0
-    for pod in [p for p in state.pods.values() if must_stay(p) != "pods of ['DaemonSet'] stay"]:
-        for node in state.nodes:
-            steps = one_step(pod, node)
-            fresh = Replay._copy(pod, steps["steps"][0])
-            expected = state.refusals(fresh, node)
-            found = verify(StepsDocument(**steps), cluster)
-            assert bool(found) == bool(expected), (key_of(pod), node, expected, found)
-            seen |= set(expected)
-            legal += not expected
-    assert legal > 30
+    pods = [p for p in state.pods.values() if must_stay(p) != "pods of ['DaemonSet'] stay"]
+    for pod, node in [*product(pods, state.nodes)][:: tries(7, 1)]:
+        steps = one_step(pod, node)
+        fresh = Replay._copy(pod, steps["steps"][0])
+        expected = state.refusals(fresh, node)
+        found = verify(StepsDocument(**steps), cluster)
+        assert bool(found) == bool(expected), (key_of(pod), node, expected, found)
+        seen |= set(expected)
+        legal += not expected
+    assert legal > 20
     assert seen >= {
         "NodeUnschedulable",
         "TaintToleration",

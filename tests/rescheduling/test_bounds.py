@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from effort import tries
 from rescheduling_states import state_search
 
 import placeopt
@@ -68,13 +69,13 @@ def require_below(problem: Rescheduling) -> float:
 def test_no_state_is_below(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all deployments, with a class for each node, with a few, with one."""
     monkeypatch.setattr(relaxation, "_MAX_CELLS", cells)
-    short = [require_below(instance(seed)) for seed in range(20)]
-    short += [require_below(instance(seed, 2)) for seed in (0, 5, 7)]
+    short = [require_below(instance(seed)) for seed in range(tries(7, 20))]
+    short += [require_below(instance(seed, 2)) for seed in (0, 5, 7)[: tries(1, 3)]]
     limit = {relaxation._MAX_CELLS: 0.01, 3000: 0.05, 1: 0.9}[cells]
     assert np.mean(short) < limit
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(16, 40)))
 def test_prices_bound_every_plan(seed: int) -> None:
     """Against all deployments: shared callees, parallel groups, full nodes, classes of nodes."""
     problem = dense(seed) if seed % 3 == 1 else instance(seed, 1 + (seed % 4 == 3))

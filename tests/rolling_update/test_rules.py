@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import tries
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import minimal
@@ -511,8 +512,8 @@ def shrinking(seed: int) -> Json:
 
 def test_nodes_that_are_emptied_are_no_domains_of_a_spread_that_shrinks() -> None:
     """All methods, against all plans; many clusters are smaller for it."""
-    smaller = 0
-    for seed in range(14):
+    smaller, clusters = 0, tries(5, 14)
+    for seed in range(clusters):
         document = shrinking(seed)
         problem, pair = RollingUpdate.from_document(document), ["node_cost", "starts"]
         truth = [v[:2] for v in Plans(document).front(direct=True)]
@@ -530,4 +531,4 @@ def test_nodes_that_are_emptied_are_no_domains_of_a_spread_that_shrinks() -> Non
         plan = cheapest_plan(problem)
         assert judged(document, plan)
         assert problem.evaluate(plan).values[0] == calm
-    assert smaller > 5
+    assert smaller > clusters / 3
