@@ -494,6 +494,25 @@ def test_generate_takes_the_sizes_of_its_problem(here: Here) -> None:
     assert "name: '' is not legal" in here.error("generate", "temporal", "--name", "")
 
 
+def test_generate_draws_what_a_door_can_draw(here: Here, tmp_path: Path) -> None:
+    """A trace that backtest reads; sizes are checked as those of problems are."""
+    file, sizes = tmp_path / "t.json", ("--size", "days=.5", "--size", "services=2")
+    here("generate", "trace", *sizes, "--seed", 3, "--name", "mine", "-o", file)
+    trace = json.loads(file.read_text())
+    assert (trace["name"], trace["seconds"]) == ("mine", 43200)
+    assert json.loads(here("generate", "trace", *sizes, "--seed", 3, "--name", "mine")[0]) == trace
+    table = here("backtest", file, "--policy", "none", "--json", "-o", tmp_path / "out")[0]
+    assert json.loads(table)["pods"] == len(trace["pods"])
+    for wrong, says in (
+        (("trace", "--size", "day=1"), "unknown size 'day'; did you mean 'days'?"),
+        (("trace", "--size", "days=0"), "days of trace is 0"),
+        (("trace", "--size", "services=1.5"), "size services is 1.5; give a whole number"),
+        (("trace", "--name", ""), "name: '' is not legal"),
+        (("trac",), "did you mean 'trace'?"),
+    ):
+        assert says in here.error("generate", *wrong)
+
+
 def test_check_tells_feasible_from_infeasible(here: Here, tmp_path: Path) -> None:
     """0 with a plan found; 3 with the reasons; not known where a search finds nothing."""
     out, err = here("check", TOY)

@@ -25,4 +25,5 @@ DOOR = Door(
     name="backtest",
     commands="placeopt.backtest.command:register",
     schemas={"trace": "placeopt.backtest.trace:ClusterTrace"},
+    generators={"trace": "placeopt.backtest.readers.drawn:generate"},
 )

@@ -34,6 +34,14 @@ def problem_names(incomplete: str) -> list[str]:
     return beginning(incomplete, specs())
 
 
+def drawn_names(incomplete: str) -> list[str]:
+    """Return what can be drawn that begins so: problems, traces."""
+    from placeopt.doors import doors
+    from placeopt.registry import specs
+
+    return beginning(incomplete, [*specs(), *(word for d in doors() for word in d.generators)])
+
+
 def instance_names(incomplete: str) -> list[str]:
     """Return the shipped instances, and the files and folders here, that begin so."""
     from placeopt.core.files.shipped import instances
@@ -91,10 +99,17 @@ def objective_keys(incomplete: str) -> list[str]:
 
 def size_keys(incomplete: str) -> list[str]:
     """Return the sizes of random instances of the problem, each before its value."""
+    from placeopt.core.problem import keyword_defaults
+    from placeopt.core.spec import load
+    from placeopt.doors import doors
     from placeopt.registry import problem_class, specs
 
-    kind = next((word for word in _typed() if word in specs()), None)
-    sizes = {} if kind is None else problem_class(kind).sizes()
+    generators = {word: entry for door in doors() for word, entry in door.generators.items()}
+    kind = next((word for word in _typed() if word in specs() or word in generators), None)
+    if kind in generators:
+        sizes = keyword_defaults(load(generators[kind]))
+    else:
+        sizes = {} if kind is None else problem_class(kind).sizes()
     return beginning(incomplete, (f"{name}=" for name in sizes))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +12,7 @@ from typer import Argument, Option
 
 from placeopt.cli.commands import SOLVE, add, epilog
 from placeopt.cli.compiling import interpret_kernels
-from placeopt.cli.completion import problem_names, size_keys
+from placeopt.cli.completion import drawn_names, size_keys
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -22,10 +24,18 @@ from placeopt.cli.screen import (
     show,
     warn,
 )
-from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, did_you_mean
+from placeopt.core.errors import (
+    DocumentError,
+    UnsupportedError,
+    UsageError,
+    did_you_mean,
+    require_known,
+)
 from placeopt.core.files.paths import require_outputs
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from placeopt.core.problem import Problem
 
 #: How hard `check` looks for a feasible plan: evaluations and seconds.
@@ -36,7 +46,8 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     add(app, check, "placeopt check toy", group=SOLVE)
     drawn = "placeopt generate temporal --size requests=50 --size horizon=100 --seed 7 -o mine.json"
-    add(app, generate, drawn, group=SOLVE)
+    trace = "placeopt generate trace --size days=7 --seed 1 -o trace.json"
+    add(app, generate, drawn, trace, group=SOLVE)
 
 
 def register_imports(imports: typer.Typer) -> None:
@@ -147,7 +158,9 @@ def generate(
     problem: Annotated[
         str,
         Argument(
-            metavar="PROBLEM", help="A problem, such as temporal.", autocompletion=problem_names
+            metavar="PROBLEM|trace",
+            help="A problem, such as temporal; or trace, for backtest.",
+            autocompletion=drawn_names,
         ),
     ],
     size: Annotated[
@@ -162,19 +175,53 @@ def generate(
     name: Annotated[str | None, Option(help="Name of the instance.")] = None,
     output: Output = None,
 ) -> None:
-    """Make a random instance."""
+    """Make a random instance, or the trace of a random cluster."""
     from placeopt.core.files.documents import layout
-    from placeopt.registry import from_document, problem_class
+    from placeopt.core.problem import keyword_defaults
+    from placeopt.registry import problem_class, specs
 
-    kind = problem_class(problem)
+    function = (generators := _generators()).get(problem)
+    require_known("problem", problem, [*specs(), *generators])
+    defaults = keyword_defaults(function) if function else problem_class(problem).sizes()
     if seed < 0:
         raise UsageError(f"--seed is {seed}; give a whole number of at least 0")
-    sizes = _sizes(pairs(size, "--size"), kind.sizes())
+    sizes = _sizes(pairs(size, "--size"), defaults)
     require_outputs(output)
-    document = kind.generate(seed, **sizes).to_document()
+    draw = partial(_drawn_behind_a_door, function) if function else _drawn_instance
+    deliver(layout(draw(problem, seed, sizes, name)), output)
+
+
+def _generators() -> dict[str, Callable[..., BaseModel]]:
+    """Return what doors can draw, by the word of the command."""
+    from placeopt.core.spec import load
+    from placeopt.doors import doors
+
+    return {word: load(entry) for door in doors() for word, entry in door.generators.items()}
+
+
+def _drawn_instance(kind: str, seed: int, sizes: dict[str, Any], name: str | None) -> Any:
+    from placeopt.registry import from_document, problem_class
+
+    document = problem_class(kind).generate(seed, **sizes).to_document()
+    return document if name is None else from_document(document | {"name": name}).to_document()
+
+
+def _drawn_behind_a_door(
+    function: Callable[..., BaseModel],
+    word: str,
+    seed: int,
+    sizes: dict[str, Any],
+    name: str | None,
+) -> Any:
+    from placeopt.core.files.documents import validate
+    from placeopt.core.parameters import checked
+
+    drawn = function(seed, **checked(function, word, sizes))
+    document = drawn.model_dump(mode="json", exclude_defaults=True)
     if name is not None:
-        document = from_document(document | {"name": name}).to_document()
-    deliver(layout(document), output)
+        document["name"] = name
+        validate(type(drawn), document)
+    return document
 
 
 def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:

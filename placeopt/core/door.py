@@ -44,6 +44,9 @@ class Door:
         the plan, and the SHA-256 of its instance.
     schemas : mapping of str to str
         Word of ``placeopt schema`` -> the pydantic class of a document.
+    generators : mapping of str to str
+        Word of ``placeopt generate`` -> ``function(seed, **sizes) -> document``: a drawn document
+        of pydantic; its sizes have defaults and are given by name.
     traces : str or None
         ``function(folder) -> trace or None``: what `placeopt.backtest` plays of a folder; None
         where the folder is not of the other system.
@@ -56,6 +59,7 @@ class Door:
     next_steps: str | None = None
     plans: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, str] = field(default_factory=dict)
+    generators: Mapping[str, str] = field(default_factory=dict)
     traces: str | None = None
 
     def load(self, member: str) -> Any:

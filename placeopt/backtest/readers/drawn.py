@@ -6,9 +6,10 @@ rolled out: its pods are replaced one after another. Cron jobs come at their hou
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from placeopt.backtest.trace import ClusterTrace, built
 
@@ -17,7 +18,12 @@ _SIZES = ((250, 512), (500, 1024), (1000, 4096), (2000, 4096))
 
 
 def generate(
-    seed: int = 1, *, days: float = 7.0, services: int = 20, crons: int = 5, peak: int = 8
+    seed: int = 1,
+    *,
+    days: Annotated[float, Field(ge=0.1, le=366, allow_inf_nan=False)] = 7.0,
+    services: Annotated[int, Field(ge=1, le=1000)] = 20,
+    crons: Annotated[int, Field(ge=0, le=1000)] = 5,
+    peak: Annotated[int, Field(ge=1, le=1000)] = 8,
 ) -> ClusterTrace:
     """Return a drawn trace.
 
