@@ -16,7 +16,6 @@ from placeopt.kubernetes.objects import (
     Pod,
     PodSpec,
     amounts,
-    further,
     quantity,
 )
 from placeopt.kubernetes.quantities import MIB, millicores, parse, whole_bytes
@@ -126,7 +125,7 @@ def _usage(spec: PodSpec) -> Usage:
     size = as_scheduled(spec)
     result = Counter({"pods": 1000, "count/pods": 1000})
     wanted = {"cpu": size.cpu, "memory": size.memory}
-    for key, amount in further(spec).items():
+    for key, amount in spec.further.items():
         if key != "pods":
             wanted[key] = amount * (MIB if _is_bytes(key) else 1000)
     for key, amount in wanted.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -305,15 +304,6 @@ def reasons_against(cluster: ClusterObjects, unit: Replica, node: KubernetesNode
             yield why
 
 
-def rules_of(unit: Replica) -> str:
-    """Return a text that is the same for pods with the same rules about nodes."""
-    spec = unit.spec
-    hard = spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"].value
-    return json.dumps(
-        [sorted(spec.selector.items()), hard, spec.view["tolerations"].value], sort_keys=True
-    )
-
-
 def allowed(
     found: Sequence[Replica],
     cluster: ClusterObjects,
@@ -336,7 +326,7 @@ def allowed(
         with tolerated():
             system = _system_of(unit, nodes) if several else ""
             specs = [claim.spec for claim in claims if claim.spec is not None]
-            rules = (rules_of(unit), system, *(signature(cluster, spec) for spec in specs))
+            rules = (unit.spec.about_nodes, system, *(signature(cluster, spec) for spec in specs))
             if rules not in existing:
                 fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
                 existing[rules] = frozenset(fits).intersection(

@@ -99,15 +99,29 @@ def gathering(faults: Faults) -> Iterator[None]:
         _GATHERED_BY.reset(token)
 
 
-@contextlib.contextmanager
-def tolerated() -> Iterator[None]:
-    """Go on after a fault that is raised within, where faults are gathered; else let it pass."""
-    faults = _GATHERED_BY.get()
-    if faults is None:
-        yield
-    else:
+class _Tolerated:
+    """What `tolerated` returns: it is entered for every object, and has to be quick."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        faults = _GATHERED_BY.get()
+        if faults is None or not isinstance(error, DocumentError):
+            return False
         with faults.gather():
-            yield
+            raise error
+        return True
+
+
+_TOLERATED = _Tolerated()
+
+
+def tolerated() -> _Tolerated:
+    """Go on after a fault that is raised within, where faults are gathered; else let it pass."""
+    return _TOLERATED
 
 
 def check_faults() -> None:

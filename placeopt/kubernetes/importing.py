@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
 from placeopt.kubernetes.kin import with_kin
 from placeopt.kubernetes.latency import Latencies, latencies
-from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.manifests import ClusterObjects, ReadViews
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -83,6 +83,8 @@ class Snapshot:
     latency : path, optional
     target : str
     options : ImportOptions
+    read : ReadViews
+        What was read of the documents by now.
     """
 
     files: Sequence[AnyPath]
@@ -92,6 +94,7 @@ class Snapshot:
     latency: AnyPath | None
     target: str
     options: ImportOptions
+    read: ReadViews = field(default_factory=ReadViews)
 
     def changed(
         self,
@@ -117,7 +120,7 @@ class Snapshot:
         """
         with no_collection():
             documents = [
-                (name, [view.holding(change(view.value)) for view in manifests.flat(views)])
+                (name, [v.changed(change) for view in views for v in self.read.objects(view)])
                 for name, views in self.documents
             ]
             read = self.tables if tables is None else tables(self.tables)
@@ -128,7 +131,7 @@ class Snapshot:
         """Make the stages one after another: objects, the cluster, the instance."""
         notes, target, options = Notes(), self.target, self.options
         notes.taken((None, self.table_notes))
-        objects = notes.taken(objects_stage(self.documents, self.tables, options))
+        objects = notes.taken(objects_stage(self.documents, self.tables, options, self.read))
         cluster = notes.taken(cluster_stage(objects, self.tables, self.latency, target, options))
         instance = notes.taken(problem_stage(cluster, target, options))
         try:
@@ -280,11 +283,14 @@ def tables_stage(
 
 
 def objects_stage(
-    documents: Sequence[tuple[str, list[View]]], read: ReadTables, options: ImportOptions
+    documents: Sequence[tuple[str, list[View]]],
+    read: ReadTables,
+    options: ImportOptions,
+    before: ReadViews | None = None,
 ) -> tuple[ClusterObjects, Notes]:
     """Return the objects of the documents, and the nodes of tables; and what is to be noted."""
     with recorded() as notes:
-        objects = manifests.objects_of(documents, options.rules.namespaces)
+        objects = manifests.objects_of(documents, options.rules.namespaces, before)
         paths, nodes = [path for path, _ in read.nodes], [node for _, node in read.nodes]
         for path, node in zip(paths, with_kin(objects, nodes), strict=True):
             with tolerated():

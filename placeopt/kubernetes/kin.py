@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import KubernetesNode, further
+from placeopt.kubernetes.objects import KubernetesNode
 
 _DISK = "ephemeral-storage"
 
@@ -24,7 +24,7 @@ def with_kin(objects: ClusterObjects, nodes: Iterable[KubernetesNode]) -> list[K
         if node.instance_type:
             kin.setdefault(node.instance_type, []).append(node)
     disk = min((n.further[_DISK] for n in there if _DISK in n.further), default=None)
-    wanted = {key for pod in objects.pods for key in further(pod.spec)} - {"pods", _DISK}
+    wanted = {key for pod in objects.pods for key in pod.spec.further} - {"pods", _DISK}
     results = []
     for node in nodes:
         alike = kin.get(node.instance_type or "", [])

@@ -6,10 +6,11 @@ named by what they could change (`placeopt.kubernetes.unread`).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
 
@@ -94,6 +95,43 @@ _UNSPACED = {
 
 
 @dataclass
+class ReadViews:
+    """What views were read as: of a cluster in which few objects change, only these are read anew.
+
+    Attributes
+    ----------
+    flat : dict of View to list of View
+        The objects of a document.
+    heads : dict of View to ObjectMeta
+    pods : dict of View to Pod
+        Before the rules of other objects apply to them.
+    """
+
+    flat: dict[View, list[View]] = field(default_factory=dict)
+    heads: dict[View, ObjectMeta] = field(default_factory=dict)
+    pods: dict[View, Pod] = field(default_factory=dict)
+
+    def objects(self, document: View) -> list[View]:
+        """Return the objects of a document, the members of lists one by one."""
+        if document not in self.flat:
+            self.flat[document] = list(_flat(document))
+            self.flat |= {view: [view] for view in self.flat[document]}
+        return self.flat[document]
+
+    def head(self, view: View, kind: str) -> ObjectMeta:
+        """Return the metadata of an object of a kind."""
+        if view not in self.heads:
+            self.heads[view] = objects.meta(view, namespaced=kind not in _UNSPACED)
+        return self.heads[view]
+
+    def pod(self, view: View, about: ObjectMeta) -> Pod:
+        """Return a pod."""
+        if view not in self.pods:
+            self.pods[view] = objects.pod(view, about)
+        return self.pods[view]
+
+
+@dataclass
 class ClusterObjects:
     """What the files hold, in their order."""
 
@@ -126,9 +164,11 @@ class ClusterObjects:
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(
         default_factory=dict
     )  # a ReplicaSet's or Job's own controller
+    _tops: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
     _templates: dict[tuple[str, str], dict[str, ContainerSpec]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     documents: list[View] = field(default_factory=list)
+    read: ReadViews = field(default_factory=ReadViews)
 
     def template_of(self, pod: Pod) -> dict[str, ContainerSpec]:
         """Return the containers of the template that copies of a pod are made of, by name.
@@ -149,6 +189,12 @@ class ClusterObjects:
 
         It is the pod itself where nothing owns it.
         """
+        key = pod.meta.namespace, pod.meta.name
+        if key not in self._tops:
+            self._tops[key] = self._top(pod)
+        return self._tops[key]
+
+    def _top(self, pod: Pod) -> tuple[str, str]:
         result = pod.meta.owner
         if result is None:
             return "Pod", pod.meta.name
@@ -195,7 +241,9 @@ def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
 
 
 def objects_of(
-    files: Iterable[tuple[str, list[View]]], namespaces: Sequence[str] = ()
+    files: Iterable[tuple[str, list[View]]],
+    namespaces: Sequence[str] = (),
+    before: ReadViews | None = None,
 ) -> ClusterObjects:
     """Return what the documents of files hold, as one cluster.
 
@@ -204,25 +252,30 @@ def objects_of(
     files : iterable of (name, documents)
     namespaces : sequence of str
         Only their workloads; all where it is empty. Pods of others are read, too.
+    before : ReadViews, optional
+        What was read of these views before; it is told of the others.
 
     Raises
     ------
     DocumentError
         Names the files, the lines and what is wrong.
     """
-    cluster, seen = ClusterObjects(), dict[tuple[str, ...], View]()
+    cluster = ClusterObjects(read=before or ReadViews())
+    seen = dict[tuple[str, ...], View]()
     for file, documents in files:
         kinds: Counter[str] = Counter()
-        for view in flat(documents):
+        for view in itertools.chain.from_iterable(map(cluster.read.objects, documents)):
             with tolerated():
                 kinds[_take(cluster, view, seen, namespaces)] += 1
         cluster.files.append(file)
         cluster.documents += documents
         note_file(file, kinds)
-    for pod in cluster.pods:
+    for k, pod in enumerate(cluster.pods):
         with tolerated():
             spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
-            pod.spec = objects.held(spec, pod.meta.view["status"])
+            if spec is not pod.spec:
+                held = objects.held(spec, pod.meta.view["status"])
+                cluster.pods[k] = replace(pod, spec=held)
     for workload in cluster.workloads.values():
         with tolerated():
             label = workload.meta.label
@@ -245,12 +298,6 @@ def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
 
 def _members(value: object) -> Iterable[object]:
     return value if isinstance(value, list) else ()
-
-
-def flat(documents: Iterable[View]) -> Iterable[View]:
-    """Yield the objects of documents, the members of lists one by one."""
-    for document in documents:
-        yield from _flat(document)
 
 
 def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
@@ -328,7 +375,7 @@ def _take(
         if kind == "VerticalPodAutoscaler":
             _note_autoscaler(view)
         return kind
-    about = objects.meta(view, namespaced=kind not in _UNSPACED)
+    about = cluster.read.head(view, kind)
     identity = (kind, about.namespace, about.name)
     if identity in seen:
         if seen[identity].value != view.value:
@@ -395,7 +442,7 @@ def _node(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
 
 def _pod(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     if view["status"] or view["spec"]["nodeName"]:
-        cluster.pods.append(objects.pod(view, about))
+        cluster.pods.append(cluster.read.pod(view, about))
     else:
         _workload(cluster, view, about)
 

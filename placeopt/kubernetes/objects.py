@@ -5,9 +5,11 @@ Quantities are whole milli-CPU and bytes, requests rounded up, capacities down.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError
@@ -72,9 +74,9 @@ class ContainerSpec:
     held: Amounts = (None, None)
 
 
-@dataclass(slots=True)
+@dataclass
 class PodSpec:
-    """What a pod runs and where it may run."""
+    """What a pod runs and where it may run; what is asked often is worked out once."""
 
     view: View
     containers: list[ContainerSpec]
@@ -86,20 +88,51 @@ class PodSpec:
     selector: dict[str, str]
     volumes: list[tuple[str, str, str]]  # (name, kind, claim)
 
-    @property
+    @cached_property
     def affinity(self) -> View:
         """The affinity of the pod, as it stands in the file."""
         return self.view["affinity"]
+
+    @cached_property
+    def about_nodes(self) -> str:
+        """A text that is the same for pods with the same rules about nodes."""
+        hard = "requiredDuringSchedulingIgnoredDuringExecution"
+        rules = self.affinity["nodeAffinity"][hard].value, self.view["tolerations"].value
+        return json.dumps([sorted(self.selector.items()), *rules], sort_keys=True)
+
+    @cached_property
+    def about_pods(self) -> str:
+        """A text that is the same for pods that say the same of other pods, where labels agree."""
+        keys = ("affinity", "topologySpreadConstraints", "nodeSelector")
+        return json.dumps([self.view[key].value for key in keys], sort_keys=True, default=str)
 
     @property
     def is_gated(self) -> bool:
         """Whether the scheduler is told to wait: it has scheduling gates."""
         return bool(self.view["schedulingGates"].value)
 
-    @property
-    def host_ports(self) -> set[HostPort]:
+    @cached_property
+    def host_ports(self) -> frozenset[HostPort]:
         """The ports of its node that it takes: those of containers and sidecars."""
-        return {port for c in self.lasting for port in c.host_ports}
+        return frozenset(port for c in self.lasting for port in c.host_ports)
+
+    @cached_property
+    def further(self) -> Mapping[str, int]:
+        """What it asks for besides cpu and memory.
+
+        That is what its containers ask for together, or an init container by itself; what its
+        runtime takes besides; one of its pods.
+        """
+        total: dict[str, int] = {}
+        for container in self.lasting:
+            for key, amount in container.further.items():
+                total[key] = total.get(key, 0) + amount
+        for init in self.inits:
+            for key, amount in init.further.items():
+                total[key] = max(total.get(key, 0), amount)
+        for key, amount in self.further_overhead.items():
+            total[key] = total.get(key, 0) + amount
+        return {key: amount for key, amount in total.items() if amount} | {"pods": 1}
 
     @property
     def lasting(self) -> Iterator[ContainerSpec]:
@@ -345,24 +378,6 @@ def other_amounts(view: View, *, capacity: bool = False) -> dict[str, int]:
     return results
 
 
-def further(spec: PodSpec) -> dict[str, int]:
-    """Return what a pod asks for besides cpu and memory.
-
-    That is what its containers ask for together, or an init container by itself; what its runtime
-    takes besides; one of its pods.
-    """
-    total: dict[str, int] = {}
-    for container in spec.lasting:
-        for key, amount in container.further.items():
-            total[key] = total.get(key, 0) + amount
-    for init in spec.inits:
-        for key, amount in init.further.items():
-            total[key] = max(total.get(key, 0), amount)
-    for key, amount in spec.further_overhead.items():
-        total[key] = total.get(key, 0) + amount
-    return {key: amount for key, amount in total.items() if amount} | {"pods": 1}
-
-
 def pod_spec(view: View) -> PodSpec:
     """Read the spec of a pod."""
     net = view["hostNetwork"].flag()
@@ -398,7 +413,8 @@ def pod(view: View, about: ObjectMeta) -> Pod:
     spec = view["spec"]
     if BOUND in about.annotations:
         spec = _unbound(spec)
-    return Pod(about, pod_spec(spec), phase, leaving, _ready(view["status"]))
+    status = view["status"]
+    return Pod(about, held(pod_spec(spec), status), phase, leaving, _ready(status))
 
 
 def held(spec: PodSpec, status: View) -> PodSpec:

@@ -21,7 +21,6 @@ from placeopt.kubernetes.objects import (
     PodSpec,
     Workload,
     amounts,
-    further,
 )
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import Changing, under_way
@@ -73,9 +72,9 @@ class Replica:
     over_limits: bool = False
 
     @property
-    def further(self) -> dict[str, int]:
+    def further(self) -> Mapping[str, int]:
         """What it asks for besides cpu and memory: pods, GPUs, ephemeral storage in MiB, ..."""
-        return further(self.spec)
+        return self.spec.further
 
     @property
     def key(self) -> Key:

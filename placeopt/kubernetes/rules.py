@@ -101,7 +101,8 @@ class _Reader:
         self.objects, self.site, self.options = cluster.objects, cluster.site, options
         self.found = PodRules()
         self.sets: dict[frozenset[str], str] = {}
-        self.by_space = grouped(cluster.units, lambda unit: unit.namespace)
+        spaces = grouped(cluster.units, lambda unit: unit.namespace)
+        self.by_space = {space: _by_labels(own) for space, own in spaces.items()}
         self.place = {id(unit): k for k, unit in enumerate(self.site.units)}
         self.every = {**self.site.nodes, **self.site.closed}
         listed = cluster.objects.candidates
@@ -112,6 +113,7 @@ class _Reader:
         self.named: dict[str, str] = {}
         self.members: dict[str, _Chosen] = {}
         self.said: set[str] = set()
+        self.spread_over: dict[tuple[object, ...], str | None] = {}
 
     def read(self) -> PodRules:
         self._allowed()
@@ -258,18 +260,23 @@ class _Reader:
         Nodes that take nothing count where it is required, and not where it is preferred; nodes
         that lack the key of any required spread count for none.
         """
-        keys = _hard_keys(unit)
-        where = frozenset(
-            name
-            for name, node in (self.site.nodes if soft else self.every).items()
-            if soft or all(key in _PER or node.meta.labels.get(key) for key in keys)
-        )
-        if term["nodeAffinityPolicy"].text("Honor") != "Ignore":
-            where &= affinity_nodes(unit.spec, self.every)
-        if term["nodeTaintsPolicy"].text("Ignore") == "Honor":
-            tolerations = Tolerations(unit.spec)
-            where &= {n for n, node in self.every.items() if tolerations.tolerate_all(node)}
-        return None if where >= self.every.keys() else self._set(where)
+        keys = frozenset() if soft else frozenset(_hard_keys(unit) - _PER.keys())
+        by_affinity = term["nodeAffinityPolicy"].text("Honor") != "Ignore"
+        by_taints = term["nodeTaintsPolicy"].text("Ignore") == "Honor"
+        key = soft, keys, by_affinity, by_taints, unit.spec.about_nodes
+        if key not in self.spread_over:
+            where = frozenset(
+                name
+                for name, node in (self.site.nodes if soft else self.every).items()
+                if all(node.meta.labels.get(key) for key in keys)
+            )
+            if by_affinity:
+                where &= affinity_nodes(unit.spec, self.every)
+            if by_taints:
+                tolerations = Tolerations(unit.spec)
+                where &= {n for n, node in self.every.items() if tolerations.tolerate_all(node)}
+            self.spread_over[key] = None if where >= self.every.keys() else self._set(where)
+        return self.spread_over[key]
 
     def _add(
         self, mine: list[Replica], who: str, toward: str | None, term: View, rule: Document
@@ -348,11 +355,9 @@ class _Reader:
         if key not in self.members:
             views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in existing]
             spaces = sorted(set.intersection(*(set(spaces) for spaces, _, _ in existing)))
+            alike = (own for s in spaces for own in self.by_space.get(s, ()))
             self.members[key] = self._chosen(
-                u
-                for s in spaces
-                for u in self.by_space.get(s, ())
-                if all(selects(view, u.labels) for view in views)
+                u for own in alike if all(selects(v, own[0].labels) for v in views) for u in own
             )
         names = (f"{'+'.join(spaces)[:80]}/{in_words(s)}" for spaces, s, _ in existing)
         return " and ".join(dict.fromkeys(names)), self.members[key]
@@ -467,6 +472,11 @@ class _Reader:
         return sorted(values_in) if values_in or selector.value is not None else [unit.namespace]
 
 
+def _by_labels(units: Iterable[Replica]) -> list[list[Replica]]:
+    """Return some replicas, those of the same labels together."""
+    return list(grouped(units, lambda unit: tuple(sorted(unit.labels.items()))).values())
+
+
 _WORDS = {
     "apart": "anti-affinity to other pods",
     "together": "affinity to other pods",
@@ -480,16 +490,8 @@ def _soft(soft: bool) -> Document:
 
 def _signature(unit: Replica) -> str:
     """Return a text that is the same for replicas that say the same of other pods."""
-    spec = unit.spec
-    parts = [
-        unit.namespace,
-        unit.workload,
-        spec.view["affinity"].value,
-        spec.view["topologySpreadConstraints"].value,
-        spec.view["nodeSelector"].value,
-        unit.labels,
-    ]
-    return json.dumps(parts, sort_keys=True, default=str)
+    labels = json.dumps([unit.namespace, unit.workload, unit.labels], sort_keys=True)
+    return labels + unit.spec.about_pods
 
 
 def affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, list[View]]]:

@@ -24,7 +24,7 @@ from placeopt.kubernetes.disruptions import Interruption, broken_budgets
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
-from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, PodSpec, further
+from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, PodSpec
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
@@ -349,4 +349,4 @@ def _asked(record: StepRecord) -> dict[str, tuple[int | None, int | None]]:
 def _amounts(spec: PodSpec) -> dict[str, int]:
     """Return what a pod asks for: milli-CPU, bytes, and the rest by name."""
     size = as_scheduled(spec)
-    return {"cpu": size.cpu, "memory": size.memory, **further(spec)}
+    return {"cpu": size.cpu, "memory": size.memory, **spec.further}

@@ -22,8 +22,9 @@ WORK, _MOST = 30_000, 24
 #: Descents after which a plan that costs no more than the bound is good enough; one may be cheaper
 #: by its starts.
 _ENOUGH = 3
-#: States of the search for an order, and orders that are tried, times microservices.
-_STATES, _TRIES = 2_000_000, 8000
+#: States of the search for an order, and orders that are tried, times microservices; the latter at
+#: most.
+_STATES, _TRIES, TRIES = 2_000_000, 8000, 8
 #: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
 #: benchmarks/kubernetes/journey.md and take four times as long.
 _ROUNDS = 3000
@@ -38,6 +39,7 @@ def cheapest_plan(
     starts: Sequence[np.ndarray] = (),
     plans: Sequence[Plan] = (),
     work: int = WORK,
+    tries: int = TRIES,
     seed: int = 1,
 ) -> Plan:
     """Return the cheapest plan that is found; of equal ones that with fewest starts.
@@ -54,6 +56,8 @@ def cheapest_plan(
     work : int
         Microservices that all searches from the running deployment together place: of small
         instances there are more. One search at least, unless `starts` are given.
+    tries : int
+        Orders that are tried of the moves to a deployment, at most.
     seed : int
 
     Returns
@@ -62,15 +66,14 @@ def cheapest_plan(
         A plan that the referee accepts, if there is one that stops nothing or stops are allowed.
         Else the plan that the referee likes best.
     """
-    search = _Search(problem, stops, seed)
+    search = _Search(problem, stops, tries, seed)
     for plan in ({"steps": []}, *plans):
         search.offer(plan)
     if not problem.infeasibility():
-        lowest = lower_bound(problem)
         count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
         for k, targets in enumerate(_descents(search, starts, count)):
             search.offer_cheapest(targets)
-            if k + 1 >= _ENOUGH and search.is_legal and search.price <= lowest:
+            if k + 1 >= _ENOUGH and search.is_legal and search.price <= search.lowest:
                 break
         search.go_on(min(_FURTHER, work // (4 * len(problem.arrays.home))))
     if not search.is_legal:
@@ -92,8 +95,8 @@ def _descents(
 class _Search:
     """The best plan so far: one that the referee accepts, cheap, with few stops and starts."""
 
-    def __init__(self, problem: RollingUpdate, stops: bool, seed: int):
-        self.problem, self.stops, self.seed = problem, stops, seed
+    def __init__(self, problem: RollingUpdate, stops: bool, tries: int, seed: int):
+        self.problem, self.stops, self.tries, self.seed = problem, stops, tries, seed
         self.plan: Plan = {}
         self.rank: tuple[float, ...] = (np.inf,)
 
@@ -108,6 +111,11 @@ class _Search:
         return round(self.rank[1] * self.problem.arrays.price_scale)
 
     @cached_property
+    def lowest(self) -> int:
+        """What no plan costs less than, in units of ``1 / price_scale``."""
+        return lower_bound(self.problem)
+
+    @cached_property
     def greedy(self) -> np.ndarray | None:
         """Karpenter's deployment, from which searches go on where nodes can be bought."""
         buys = any(node.candidate for node in self.problem.nodes)
@@ -117,7 +125,9 @@ class _Search:
         """Return the deployments that one search meets, the cheapest last."""
         if self.greedy is not None:  # each kind of node that can be bought takes repairs in vain
             options["rounds"] = _ROUNDS
-        search = Consolidation(self.problem, seed, greedy=self.greedy, **options)
+        search = Consolidation(
+            self.problem, seed, greedy=self.greedy, lowest=self.lowest, **options
+        )
         return list(search.targets(Budget()))
 
     def offer(self, plan: Plan) -> bool:
@@ -166,7 +176,7 @@ class _Search:
 
     def _offer_plan(self, target: TargetDeployment) -> bool:
         """Offer the plan that reaches a deployment; return whether it is legal."""
-        tries = max(1, min(8, _TRIES // len(target.node)))
+        tries = max(1, min(self.tries, _TRIES // len(target.node)))
         limit = None if self.stops else 0
         states = min(STATES, _STATES // len(target.node))
         result = plan_moves(

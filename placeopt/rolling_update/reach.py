@@ -30,6 +30,8 @@ class Reach(NamedTuple):
     hops, stops : int
     complete : bool
         Whether all moves were made.
+    price : int
+        That of the nodes in use after the steps, in units of ``1 / price_scale``.
     """
 
     steps: list[tuple[int, int]]
@@ -37,11 +39,12 @@ class Reach(NamedTuple):
     hops: int
     stops: int
     complete: bool
+    price: int
 
     @property
-    def rank(self) -> tuple[bool, int, int]:
+    def rank(self) -> tuple[bool, int, int, int]:
         """The better of two has the lower rank."""
-        return not self.complete, self.stops, self.hops
+        return not self.complete, self.price, self.stops, self.hops
 
 
 def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Moves:
@@ -69,6 +72,13 @@ def moves_of(a: UpdateArrays, who: np.ndarray, target: np.ndarray) -> kernels.Mo
         np.bincount(a.home, minlength=len(a.price)),
     )
     return moves
+
+
+def _price(a: UpdateArrays, who: np.ndarray, where: np.ndarray) -> int:
+    """Return the price of the nodes in use when microservices `who`, (P,), are at `where`, (P,)."""
+    end = a.home.copy()
+    end[who] = where
+    return int(a.price[np.bincount(end[end >= 0], minlength=len(a.price)) > 0].sum())
 
 
 def plan_moves(
@@ -116,6 +126,7 @@ def plan_moves(
             hops=int(state.tally[kernels.HOPS]),
             stops=int(state.tally[kernels.STOPS]),
             complete=bool(complete),
+            price=_price(a, todo, state.where),
         )
         if best is None or result.rank < best.rank:
             best = result

@@ -15,6 +15,8 @@ from held_clusters import APART, node, pod
 from little_clusters import container, deployment
 from little_clusters import node as big
 
+from placeopt.kubernetes import manifests
+from placeopt.kubernetes.consolidate import edits
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
 from placeopt.kubernetes.consolidate.situation import planned, solved
@@ -207,3 +209,27 @@ def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_p
     assert seen["NodePool any"].saving and seen["m5.large"].saving
     why = why_nodes_stay(base, list(seen.values()))
     assert any("limits of its machines" in r.text for node in why for r in node.reasons)
+
+
+def test_only_what_changes_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects, runtime = cluster(3), {"kind": "RuntimeClass", "metadata": {"name": "kata"}}
+    runtime |= {"apiVersion": "node.k8s.io/v1", "overhead": {"podFixed": {"cpu": "250m"}}}
+    objects.append(runtime)
+    pods = [thing for thing in objects if thing["kind"] == "Pod"]
+    for thing in pods:
+        thing["spec"]["runtimeClassName"] = "kata"
+    first = imported(tmp_path, objects)
+    read: list[str] = []
+    pod_of = manifests.objects.pod
+    monkeypatch.setattr(
+        manifests.objects, "pod", lambda v, about: read.append(about.name) or pod_of(v, about)
+    )
+    assert first.source.changed(edits.nothing).document == first.document
+    assert read == []
+
+    name = pods[0]["metadata"]["name"]
+    change = edits.on_objects("Pod", [("shop", name)], edits.safe_to_evict)
+    other = first.source.changed(change)
+    assert read == [name]
+    assert other.document == imported(tmp_path, list(map(change, objects))).document
+    assert first.source.changed(edits.nothing).document == first.document

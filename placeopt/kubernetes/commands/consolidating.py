@@ -176,17 +176,19 @@ def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, Co
     from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
     from placeopt.kubernetes.consolidate.situation import planned, solved
     from placeopt.kubernetes.consolidate.wishes import lifts_of
+    from placeopt.kubernetes.importing import no_collection
     from placeopt.rolling_update.cheapest import WORK
 
     if not any(unit.node for unit in imported.cluster.units):
         raise UsageError("no pod of the files runs: consolidate is about running clusters")
-    base = planned(imported, stops=stops, seed=seed)
-    stopping = None
-    if not stops:  # most of its searches would meet what those before have met
-        work = WORK // 10
-        stopping = solved(base.imported, stops=True, base=base, work=work, seed=seed)
-    lifts = lifted(base, lifts_of(base), seed=seed)
-    return base, answer(base, why_nodes_stay(base, lifts), lifts, stopping)
+    with no_collection():
+        base = planned(imported, stops=stops, seed=seed)
+        stopping = None
+        if not stops:  # most of its searches would meet what those before have met
+            work = WORK // 10
+            stopping = solved(base.imported, stops=True, base=base, work=work, seed=seed)
+        lifts = lifted(base, lifts_of(base), seed=seed)
+        return base, answer(base, why_nodes_stay(base, lifts), lifts, stopping)
 
 
 def _show(found: ConsolidationAnswer, form: str) -> None:

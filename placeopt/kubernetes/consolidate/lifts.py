@@ -29,8 +29,8 @@ _HOSTNAME = "kubernetes.io/hostname"
 _WORK, _LEAST = 90_000, 8
 #: So many pods each counts for where nodes can be bought: a search tries each kind of them.
 _BUYING = 10
-#: Pods that the searches for one lift together place.
-_PODS = 1000
+#: Pods that the searches for one lift together place, and orders of the moves to a deployment.
+_PODS, _ORDERS = 1000, 4
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
         return None
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
     work = 0 if bought and lift.tables is None else _PODS
-    other = solved(imported, base=base, work=work, seed=seed)
+    other = solved(imported, base=base, work=work, tries=_ORDERS, seed=seed)
     # new requests may be more than can be started
     return other if lift.options is None or other.is_legal or not base.is_legal else None
 

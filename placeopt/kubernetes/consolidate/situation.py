@@ -18,7 +18,7 @@ from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.plot.markup import number
-from placeopt.rolling_update.cheapest import WORK, cheapest_plan
+from placeopt.rolling_update.cheapest import TRIES, WORK, cheapest_plan
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
 if TYPE_CHECKING:
@@ -214,6 +214,7 @@ def solved(
     stops: bool = False,
     base: Situation | None = None,
     work: int = WORK,
+    tries: int = TRIES,
     seed: int = 1,
 ) -> Situation:
     """Return a cluster with the cheapest plan that is found.
@@ -228,13 +229,21 @@ def solved(
         Much the same cluster with a plan: where its pods end is one place to begin.
     work : int
         Pods that all searches together place.
+    tries : int
+        Orders that are tried of the moves to a deployment, at most.
     seed : int
     """
     empty = Situation(imported, {"steps": []})
     starts = [] if base is None else [_carried(base, empty)]
     plans = [] if base is None else [_repeated(base, empty)]
     plan = cheapest_plan(
-        empty.problem, stops=stops, starts=starts, plans=plans, work=work, seed=seed
+        empty.problem,
+        stops=stops,
+        starts=starts,
+        plans=plans,
+        work=work,
+        tries=tries,
+        seed=seed,
     )
     return Situation(imported, plan)
 

@@ -143,6 +143,8 @@ class Consolidation:
         Deployment to begin with; by default the running one.
     greedy : int array (M,), optional
         Karpenter's deployment, where several searches share it; it is asked where nodes are bought.
+    lowest : int, optional
+        The lower bound of the price, where several searches share it.
     """
 
     def __init__(
@@ -154,6 +156,7 @@ class Consolidation:
         by_starts: bool = False,
         start: np.ndarray | None = None,
         greedy: np.ndarray | None = None,
+        lowest: int | None = None,
     ):
         a = problem.arrays
         self.begin = a.home if start is None else start
@@ -165,7 +168,7 @@ class Consolidation:
         used = np.bincount(self.begin, minlength=len(a.price)) > 0
         self.open = ((a.price == 0) | used) & ~a.shut
         self.open &= used | ~a.limits.bought  # each of these is opened with a look at its limits
-        self.lowest = lower_bound(problem)
+        self.lowest = lower_bound(problem) if lowest is None else lowest
         self.ruled = a.rules.any
         self.buys = any(n.candidate for n in problem.nodes)
         self.wished = any(rule.soft for rule in problem.rules)

@@ -53,7 +53,9 @@ class RuleReferee:
         self.levels = sorted({rule.per for rule in rules})
         self.places = {per: [_place(node, per) for node in nodes] for per in self.levels}
         self.views = sorted({rule.among for rule in rules if rule.kind == "spread" and rule.among})
-        self.domains = {id(rule): self._domains(rule) for rule in rules if rule.kind == "spread"}
+        self.views_of = [[v for v in self.views if n.name in self.sets[v]] for n in nodes]
+        over = {(r.per, r.among): r for r in rules if r.kind == "spread"}
+        self.domains = {key: self._domains(rule) for key, rule in over.items()}
         #: Names of the nodes that host nothing and never will: no domains of spreads that shrink.
         self.gone: set[str] = set()
         home = arrays.home.tolist()
@@ -94,12 +96,11 @@ class RuleReferee:
         """Add copies of some groups on node n to those that run; `sign` is their number."""
         if not groups:
             return
-        views = [v for v in self.views if n >= 0 and self.arrays.node_names[n] in self.sets[v]]
         for per in self.levels:
             if (domain := self.domain(n, per)) is not None:
                 for group in groups:
                     copies[group, per, "", None] += sign
-                    for view in (None, *views):
+                    for view in (None, *self.views_of[n]):
                         copies[group, per, domain, view] += sign
 
     def start(self, copies: Copies, m: int, n: int) -> list[str]:
@@ -187,7 +188,8 @@ class RuleReferee:
         in_set = rule.among is None or self.arrays.node_names[n] in self.sets[rule.among]
         if domain is None or not in_set:
             return f"is in no {rule.per} over which group {rule.group!r} is spread"
-        here, domains = copies[toward, rule.per, domain, rule.among], self.domains[id(rule)]
+        here = copies[toward, rule.per, domain, rule.among]
+        domains = self.domains[rule.per, rule.among]
         if rule.shrinks:
             domains = domains - self.gone
         if here <= rule.max_skew:
