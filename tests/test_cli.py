@@ -496,7 +496,7 @@ def test_generate_takes_the_sizes_of_its_problem(here: Here) -> None:
 
 def test_generate_draws_what_a_door_can_draw(here: Here, tmp_path: Path) -> None:
     """A trace that backtest reads; sizes are checked as those of problems are."""
-    file, sizes = tmp_path / "t.json", ("--size", "days=.5", "--size", "services=2")
+    file, sizes = tmp_path / "t.json", ("--size", "days=0.5", "--size", "services=2")
     here("generate", "trace", *sizes, "--seed", 3, "--name", "mine", "-o", file)
     trace = json.loads(file.read_text())
     assert (trace["name"], trace["seconds"]) == ("mine", 43200)
