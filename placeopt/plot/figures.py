@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -27,30 +26,6 @@ def new_figure(width: float, height: float) -> Figure:
     figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
-
-
-def legend_below(
-    figure: Figure, handles: Sequence[Any], fontsize: float = 8, columns: int = 100
-) -> None:
-    """Name what is drawn below the panels, in rows of at most so many columns."""
-    figure.legend(
-        handles=handles,
-        loc="outside lower center",
-        ncols=max(1, min(columns, len(handles))),
-        frameon=False,
-        fontsize=fontsize,
-    )
-
-
-def style_lanes(axes: Any, count: int, end: int, label: str, title: str) -> None:
-    """Set up a panel of `count` lanes, the first at the top, over steps from 0 to `end`."""
-    axes.set_ylim(count, -0.14)
-    axes.set_xlim(0, end)
-    axes.set_xlabel(label, fontsize=8)
-    axes.tick_params(axis="x", labelsize=7)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.set_title(title, fontsize=8, loc="left")
 
 
 def front_figure(front: Front) -> Figure:

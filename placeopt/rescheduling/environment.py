@@ -73,9 +73,6 @@ QUICK: dict[str, TrainingSettings] = {
         explore_share=0.3,
     ),
 }
-#: Options of `batch` for the episodes that `QUICK` is trained on. A move costs a quarter of the
-#: paper's 2 ms, for starts where several moves are needed before one pays.
-QUICK_EPISODES: dict[str, Any] = {"replicas": [3, 5], "penalty": 0.5}
 
 
 def batch(

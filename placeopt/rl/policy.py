@@ -14,7 +14,7 @@ policy, and factors that differ say which part of the reward has a future.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -99,10 +99,6 @@ class TrainedPolicy:
     environment: dict[str, Any] = field(default_factory=dict)
     weights: tuple[float, ...] | None = None
     card: dict[str, Any] = field(default_factory=dict)
-
-    def with_card(self, **facts: Any) -> TrainedPolicy:
-        """Return the same policy with more facts on its card."""
-        return replace(self, card=self.card | facts)
 
     def preferences(self, weights: Any = None) -> np.ndarray:
         """Return the given weights, or those that it was trained for, shape (K,); they sum to 1."""

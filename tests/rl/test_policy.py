@@ -124,7 +124,6 @@ def test_file_round_trip(tmp_path):
     assert found.preferences() == pytest.approx([0.25, 0.75]) and found.preferences(
         "1,1"
     ) == pytest.approx([0.5, 0.5])
-    assert found.with_card(note="x").card == {"seed": 1, "note": "x"}
 
 
 def test_wrong_number_of_features(tmp_path):

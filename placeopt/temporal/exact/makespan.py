@@ -59,20 +59,6 @@ def makespans(replicas, demands, durations, capacity, horizon):
 
 
 @allocating_kernel
-def span_above(items, capacity, target, nodes):
-    """Return a lower bound on the makespan of items, shape (k, 3): vCPU, memory, length.
-
-    The bound is `target` where nothing shorter exists; it is exact below `target` where a search of
-    at most `nodes` nodes was enough. Every item fits the machine alone.
-    """
-    floor = _floor(items, capacity)
-    if floor >= target:
-        return target
-    proven, best = _search(items, capacity, floor, target, nodes)
-    return best if proven else floor
-
-
-@allocating_kernel
 def _split(code, replicas, counts, high):
     """Return the least sum of makespans, `high`, over all ways to cut a set in two."""
     part = np.zeros(len(replicas), np.int64)
