@@ -234,7 +234,32 @@ def test_a_share_of_moves_counts_the_pods_since_the_last_plan() -> None:
     document = trace([node("a"), node("b")], pods)
     text = "placeopt:interval=1000s,rule=least,moves="
     assert played(document, text + "2%").ledger.moved == 1  # of 97
-    assert played(document, text + "1%").ledger.moved == 0
+    assert played(document, text + "0.3%").ledger.moved == 0
+
+
+def test_moves_that_a_plan_does_not_use_are_kept() -> None:
+    """Two pods, half of one a plan: the second plan moves one. Looks are at 1,020 and 2,040 s."""
+    document = trace([node("a"), node("b")], [pod("p", 1000, 0), pod("q", 1000, 0)])
+    text = "placeopt:interval=1000s,rule=least,moves="
+    twin = played(document, text + "25%")
+    assert twin.ledger.moved == 1
+    assert twin.ledger.usd == pytest.approx((3600 + 2040 + 10) / 3600)
+    assert played(document, text + "10%").ledger.moved == 0
+
+
+@pytest.mark.parametrize(("big", "bought"), [(3.0, "big"), (4.0, "small")])
+def test_room_is_bought_with_a_view_to_the_pods_that_run(big: float, bought: str) -> None:
+    """A large node is bought for one pod if it is the cheaper room for pods like it."""
+    machines = [
+        {**SMALL, "most": 9},
+        {**SMALL, "name": "big", "cpu_millicores": 16000, "memory_mib": 32768, "usd_per_hour": big,
+         "most": 9},
+    ]  # fmt: skip
+    pods = [pod(f"p{k}", 4000, 0) for k in range(3)] + [pod("q", 4000, 60)]
+    document = trace([node(n) for n in "abc"], pods, machines=machines)
+    for policy, machine in (("placeopt", bought), ("karpenter", "small")):
+        twin = played(document, policy)
+        assert document.machines[twin.arrays.machine[twin.node_of[3]]].name == machine
 
 
 @pytest.mark.parametrize("method", ["repack", "decomposition"])

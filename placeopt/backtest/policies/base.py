@@ -12,6 +12,8 @@ from placeopt.backtest.execution import Action
 from placeopt.backtest.scheduler import MOST, Typical, fits, place
 from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, WHOLE, Room, give, take
 
+#: Pods that are counted, at most, where a machine is chosen; how cheap it is to be with company.
+_COUNTED, _CHEAPER = 50, 0.9
 _NONE = np.zeros(0, np.int64)
 _TABLE = np.zeros((0, 0), np.int64)
 _NO_KINDS = Typical(
@@ -226,13 +228,14 @@ class Policy:
         """Return nodes to buy for pods that wait.
 
         Pods that fit on ordered nodes need none. For the others, first come first, the machine is
-        bought that is cheapest per pod of those that wait.
+        bought that is cheapest per pod of those that wait, or with `company` beside them.
         """
+        company = self.company(view)
         view.room.state[view.room.state == STARTING] = READY
         rest = [p for p in view.waiting if view.settle([p]) is None]
         bought = []
         while rest:
-            machine = _cheapest(view, rest)
+            machine = _cheapest(view, rest, company)
             if machine < 0:
                 rest.pop(0)
                 continue
@@ -241,30 +244,53 @@ class Policy:
             rest = [p for p in rest if view.settle([p]) is None]
         return bought
 
+    def company(self, view: ClusterView) -> list[int]:
+        """Return pods such as are expected beside those that wait; here none."""
+        return []
 
-def _cheapest(view: ClusterView, pods: list[int]) -> int:
-    """Return the machine of least price per pod that it holds, the first pod among them; or -1."""
-    best, chosen = float("inf"), -1
+
+def _cheapest(view: ClusterView, pods: list[int], company: list[int]) -> int:
+    """Return the machine of least price per pod that it holds, the first pod among them; or -1.
+
+    With company another one is chosen if it is that much cheaper for what it then holds.
+    """
+    alone, full = {}, {}
+    everyone = [*pods, *company][:_COUNTED]
+    worth = _worth(view, everyone) if company else np.zeros(0)
     for machine in range(len(view.price)):
         n = view.open_slot(machine)
         if n < 0:
             continue
         if fits(view.room, n, *view.needs[pods[0]]):
-            count = _held(view, n, pods[:50])
-            if view.price[machine] / count < best:
-                best, chosen = float(view.price[machine]) / count, machine
+            price = float(view.price[machine])
+            alone[machine] = price / max(len(_held(view, n, pods[:_COUNTED])), 1)
+            if company:
+                full[machine] = price / max(float(worth[_held(view, n, everyone)].sum()), 1e-9)
         view.room.state[n] = OFF
-    return chosen
+    chosen = min(alone, key=lambda machine: alone[machine], default=-1)
+    filled = min(full, key=lambda machine: full[machine], default=chosen)
+    return filled if full and full[filled] < _CHEAPER * full[chosen] else chosen
 
 
-def _held(view: ClusterView, n: int, pods: list[int]) -> int:
-    """Return how many of the pods an empty node would hold, as they come."""
+def _held(view: ClusterView, n: int, pods: list[int]) -> list[int]:
+    """Return the positions of the pods that an empty node would hold, as they come."""
     cpu, memory, gpu = view.room.cpu[n], view.room.memory[n], view.room.gpus[n] * WHOLE
-    count = 0
-    for p in pods:
+    held = []
+    for k, p in enumerate(pods):
         need = view.needs[p]
         room = need[0] <= cpu and need[1] <= memory and need[2] * need[3] <= gpu
         if room and view.room.allowed[need[4], n]:
             cpu, memory, gpu = cpu - need[0], memory - need[1], gpu - need[2] * need[3]
-            count += 1
-    return max(count, 1)
+            held.append(k)
+    return held
+
+
+def _worth(view: ClusterView, pods: list[int]) -> np.ndarray:
+    """Return for each pod the least price of the part of a machine that it takes."""
+    asked = np.array([view.asked([p]) for p in pods], float)
+    sizes = np.array(
+        [(m.cpu_millicores, m.memory_mib, m.gpus * WHOLE) for m in view.machines], float
+    )
+    share = (asked[:, None, :] / np.maximum(sizes, 1e-9)).max(axis=2)
+    worth: np.ndarray = (share * view.price).min(axis=1)
+    return worth

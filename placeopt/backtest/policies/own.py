@@ -1,10 +1,12 @@
 """placeopt: a plan from time to time, the cheapest that its limits allow, moved make before break.
 
-Between plans, empty nodes go after a while and pods are packed. A plan frees nodes, and replaces
-nodes by a cheaper one. It is sought by emptying nodes in several orders, or by a method of the
-registry (`placeopt.backtest.policies.solved`); the best is taken: dollars saved, less a price for
-each move. How long a saving lasts is not known. What has run for an hour is taken to run for an
-hour more: a node that is freed saves its price for as long as its oldest pod has run.
+Between plans, empty nodes go and pods are packed. A node for pods that wait is chosen with a view
+to the pods that run, others like which will come: a larger one where that is the cheaper room for
+them. A plan frees nodes, and replaces nodes by a cheaper one. It is sought by emptying nodes in
+several orders, or by a method of the registry (`placeopt.backtest.policies.solved`); the best is
+taken: dollars saved, less a price for each move. How long a saving lasts is not known. What has run
+for an hour is taken to run for an hour more: a node that is freed saves its price for as long as
+its oldest pod has run.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Consolidating(Policy):
         s between two plans.
     moves : float
         Pods that a plan moves, at most; below 1: a share of those that run or came since the last
-        plan.
+        plan. What a plan does not use of the share is kept for later ones.
     weight : float
         USD that a move has to save.
     tries : float
@@ -65,7 +67,7 @@ class Consolidating(Policy):
         moves: float = math.inf,
         weight: float = 0.0,
         tries: float = 8.0,
-        unneeded: float = 60.0,
+        unneeded: float = 0.0,
         keep: float = 0.0,
         look: float = 60.0,
         rule: str = "most",
@@ -80,6 +82,7 @@ class Consolidating(Policy):
         self.unneeded, self.keep, self.rule = unneeded, int(keep), rule
         self._since: dict[int, float] = {}
         self._next = interval
+        self._kept = 0.0  # moves of the share that no plan has used
         self._targets: set[int] = set()
         self.method, self.evaluations = method, int(evaluations)
         self._more = {"policy": policy} if policy else {}
@@ -103,12 +106,24 @@ class Consolidating(Policy):
         for action in gone:
             if action.do == "close":
                 view.room.state[action.which] = OFF
-        actions = self._plan(view)
+        actions = self._limited(view)
         self._targets = {action.to for action in actions}
         return gone + actions
 
-    def _plan(self, view: ClusterView) -> list[Action]:
-        limit = self.moves if self.moves >= 1 else self.moves * self._there(view)
+    def company(self, view: ClusterView) -> list[int]:
+        """Return the pods that run, the newest first: others like them will come."""
+        return sorted((p for pods in view.on_node for p in pods), reverse=True)
+
+    def _limited(self, view: ClusterView) -> list[Action]:
+        """Return a plan within the moves that there may be."""
+        if self.moves >= 1:
+            return self._plan(view, self.moves)
+        self._kept += self.moves * self._there(view)
+        actions = self._plan(view, math.floor(self._kept)) if self._kept >= 1 else []
+        self._kept -= sum(action.do == "move" for action in actions)
+        return actions
+
+    def _plan(self, view: ClusterView, limit: float) -> list[Action]:
         if self.method != OWN:
             weight = self.weight / (self.every / 3600)
             return plan(view, self.method, self.evaluations, limit, weight, **self._more)
