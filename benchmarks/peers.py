@@ -1,23 +1,29 @@
-"""placeopt beside the CP-SAT models of benchmarks/peers, which an expert would write.
+"""placeopt beside the CP-SAT models of benchmarks/peers, which an expert would write, and pymoo.
 
 Needs OR-Tools, which is no dependency: ``pip install ortools``. Every cell is kept, so that a run
-that was stopped goes on.
+that was stopped goes on. ``--measured`` writes the page with the rows that are there, and no
+others. Cells come in the order of the weights, then of the sizes: a run that is stopped has some
+rows of all problems.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import cpu_clock  # noqa: F401
 import numpy as np
-from harness import Benchmark, table
+from harness import Benchmark, section, table
 
 import placeopt
 from placeopt import registry
+from placeopt.core.fronts.indicators import epsilon, scaled
 from placeopt.core.fronts.values import names_of
+from placeopt.core.interfaces import build_encoder
+from placeopt.warm_up import warm_up
 
 #: Generator arguments of three sizes; the goals of the sums, all by default.
 SIZES: dict[str, tuple[dict[str, Any], ...]] = {
@@ -39,6 +45,23 @@ WEIGHTS = {
 }
 #: Least share by which sums count as different.
 EQUAL = 1e-6
+#: CPU seconds of whole fronts, placeopt's and CP-SAT's; of placeopt's front and pymoo's.
+WHOLE, PLAIN = (10.0, 60.0), (1.0, 30.0)
+#: Which of the sizes these are measured at.
+MIDDLE = 1
+
+
+class _NotMeasuredError(Exception):
+    """A cell is not there, and this run is not to measure it."""
+
+
+def cell(run: Benchmark, key: str, work: Callable[[], Any]) -> Any:
+    """Return a kept cell, or measure it where this run may."""
+
+    def missing() -> Any:
+        raise _NotMeasuredError(key)
+
+    return run.cell(key, missing if run.measured else work)
 
 
 def instance(kind: str, size: int, seed: int) -> Any:
@@ -83,16 +106,20 @@ def peer(
     return {"value": float(np.dot(weights, values)) if verdict.feasible else None, "cpu": cpu}
 
 
+def name(kind: str, size: int) -> str:
+    """Return a size in words."""
+    return ", ".join(f"{v} {k}" for k, v in SIZES[kind][size].items()) or "10 applications"
+
+
 def row(run: Benchmark, kind: str, size: int, cap: float | None, seed: int, at: int) -> list[Any]:
     """Return a row of the table."""
     seconds, key = run.seconds, f"{kind} {size} cap {cap} seed {seed} in {run.seconds} s"
-    ours = run.cell(key, lambda: front(kind, size, seed, cap, seconds))
-    name = ", ".join(f"{v} {k}" for k, v in SIZES[kind][size].items()) or "10 applications"
-    head = [kind, name, "" if cap is None else f"{cap:.0%}", seed]
+    ours = cell(run, key, lambda: front(kind, size, seed, cap, seconds))
+    head = [kind, name(kind, size), "" if cap is None else f"{cap:.0%}", seed]
     chosen = WEIGHTS[len(ours["goals"])][at]
     weights = (np.array(chosen) / ours["widths"]).tolist()
     arguments = (kind, size, seed, cap, seconds, weights)
-    theirs = run.cell(f"{key} weights {at}", lambda: peer(*arguments))
+    theirs = cell(run, f"{key} weights {at}", lambda: peer(*arguments))
     said = ", ".join(f"{w:.2g} {goal}" for w, goal in zip(chosen, ours["goals"], strict=True))
     other = theirs["value"]
     if not ours["best"]:
@@ -104,6 +131,101 @@ def row(run: Benchmark, kind: str, size: int, cap: float | None, seed: int, at: 
     above = best / other - 1
     holds = "yes" if above <= EQUAL else "**no**"
     return [*head, said, f"{best:.5g}", f"{other:.5g}", f"{above:+.2%}", holds]
+
+
+def points(kind: str, seed: int, seconds: float, limited: bool) -> dict[str, Any]:
+    """Return the front of ``auto`` at the middle size; `limited`: nothing may be refused."""
+    cap = 0.0 if kind == "multi-cluster" else None
+    told = asked(kind, cap) if limited else {"objectives": asked(kind, cap)["objectives"]}
+    result = placeopt.solve(instance(kind, MIDDLE, seed), seconds=seconds, seed=seed, **told)
+    count = len(GOALS.get(kind, result.objectives)) if limited else len(result.objectives)
+    return {
+        "goals": names_of(result.objectives)[:count],
+        "values": result.values[:, :count].tolist(),
+    }
+
+
+def front_of_sums(kind: str, seed: int, ours: dict[str, Any]) -> list[list[float]]:
+    """Return the values of the plans of CP-SAT for weights that get finer."""
+    problem, widths = instance(kind, MIDDLE, seed), np.ptp(np.array(ours["values"]), axis=0)
+    best = import_module("peers." + kind.replace("-", "_")).best
+    columns = problem.columns(problem.select(ours["goals"]))
+    cap = 0.0 if kind == "multi-cluster" else None
+    sweep = import_module("peers.fronts").sweep
+    values: list[list[float]] = sweep(
+        best, problem, columns, np.maximum(widths, 1e-9), cap, WHOLE[1]
+    )
+    return values
+
+
+def pymoo(kind: str, seed: int, goals: list[str]) -> Any:
+    """Return CPU seconds of NSGA-II, and the values of its archive then."""
+    problem = instance(kind, MIDDLE, seed)
+    encoder = build_encoder(problem, problem.select(goals))
+    return import_module("peers.plain").nsga2(encoder, len(goals), PLAIN[1], seed)
+
+
+def volumes(*sets: Any) -> list[float]:
+    """Return the hypervolumes of sets in the box of all of them, a tenth larger, as parts of it."""
+    import moocore
+
+    whole = np.vstack([np.array(v).reshape(-1, len(sets[0][0])) for v in sets])
+    return [
+        float(moocore.hypervolume(scaled(np.array(v), whole)[0], ref=1.1)) if len(v) else 0.0
+        for v in sets
+    ]
+
+
+def whole_row(run: Benchmark, kind: str, seed: int) -> list[Any]:
+    """Return a row of whole fronts."""
+    key = f"whole front of {kind} seed {seed}"
+    ours = cell(run, key, lambda: points(kind, seed, WHOLE[0], True))
+    theirs = cell(run, f"{key} by CP-SAT", lambda: front_of_sums(kind, seed, ours))
+    mine, other = volumes(ours["values"], theirs)
+    behind = (
+        0.0
+        if not theirs
+        else max(0.0, epsilon(*scaled(np.array(ours["values"]), np.array(theirs))))
+    )
+    counts = len(ours["values"]), len(np.unique(np.array(theirs), axis=0))
+    holds = "yes" if mine >= other * (1 - EQUAL) else "**no**"
+    return [kind, *counts, f"{mine:.4f}", f"{other:.4f}", f"{behind:.2%}", holds]
+
+
+def plain_row(run: Benchmark, kind: str, seed: int) -> list[Any]:
+    """Return a row of pymoo: when it has what placeopt has."""
+    key = f"plain front of {kind} seed {seed}"
+    ours = cell(run, key, lambda: points(kind, seed, PLAIN[0], False))
+    theirs = cell(run, f"{key} by pymoo", lambda: pymoo(kind, seed, ours["goals"]))
+    mine, *rest = volumes(ours["values"], *(values for _, values in theirs))
+    reached = [seconds for (seconds, _), have in zip(theirs, rest, strict=True) if have >= mine]
+    ratio = f"{reached[0] / PLAIN[0]:.3g}" if reached else f"above {PLAIN[1] / PLAIN[0]:g}"
+    return [kind, ", ".join(ours["goals"]), f"{mine:.4f}", f"{rest[-1]:.4f}", ratio]
+
+
+def measured(rows: Iterable[Callable[[], list[Any]]]) -> list[list[Any]]:
+    """Return the rows that are there, or that this run measures."""
+    result = []
+    for make in rows:
+        try:
+            result.append(make())
+        except _NotMeasuredError:
+            continue
+    return result
+
+
+def sums(run: Benchmark) -> list[list[Any]]:
+    """Return the rows of weighted sums, sorted by problem and size."""
+    rows = [
+        partial(row, run, kind, size, cap, seed, at)
+        for at in range(run.weights)
+        for size in range(run.sizes)
+        for seed in range(run.first, run.first + run.seeds)
+        for kind in run.kinds
+        for cap in ((0.0, 0.05) if kind == "multi-cluster" else (None,))
+    ]
+    kinds, sizes = [*run.kinds], [name(k, s) for k in run.kinds for s in range(run.sizes)]
+    return sorted(measured(rows), key=lambda r: (kinds.index(r[0]), sizes.index(r[1]), *r[2:4]))
 
 
 def main() -> None:
@@ -119,32 +241,52 @@ def main() -> None:
         first=1,
         seeds=3,
         seconds=20.0,
+        measured=False,
     )
-    rows = [
-        row(run, kind, size, cap, seed, at)
-        for kind in run.kinds
-        if (Path(__file__).parent / "peers" / f"{kind.replace('-', '_')}.py").exists()
-        for size in range(run.sizes)
-        for cap in ((0.0, 0.05) if kind == "multi-cluster" else (None,))
-        for seed in range(run.first, run.first + run.seeds)
-        for at in range(run.weights)
-    ]
+    if not run.measured:
+        warm_up(run.kinds)
+    rows = sums(run)
     met = sum(cells[-1] == "yes" for cells in rows)
+    fronts = measured(partial(whole_row, run, kind, run.first) for kind in run.kinds)
+    plain = measured(partial(plain_row, run, kind, run.first) for kind in run.kinds)
     columns = (
         "problem | size | refused, at most | seed | weights | placeopt | CP-SAT | above CP-SAT | "
         "at or below"
     )
     run.write(
-        "Peers: models in OR-Tools CP-SAT",
+        "Peers: models in OR-Tools CP-SAT, and plain pymoo",
         "The least weighted sum of goals, each scaled to the range of placeopt's front. placeopt "
         f"has {run.seconds:g} CPU seconds for the whole front, CP-SAT as many for each weight, "
         "with eight workers in one process. Both are judged by the referee. The order of the moves "
         "of a rolling update and of a rescheduling is not in the models: placeopt orders their "
         "plans.",
-        f"This run: {run.sizes} of 3 sizes, {run.weights} of 5 weights, "
-        f"{run.seeds} seeds from {run.first} on. "
-        f"**placeopt is at or below CP-SAT in {met} of {len(rows)} rows.**",
+        f"**placeopt is at or below CP-SAT in {met} of the {len(rows)} rows of this run**, which "
+        f"has {run.sizes} of 3 sizes, {run.weights} of 5 weights, {run.seeds} seeds from "
+        f"{run.first} on. Not measured: other seeds and weights, and 60 seconds.",
         table(columns, rows),
+        section(
+            "Whole fronts",
+            f"{WHOLE[0]:g} CPU seconds of placeopt beside {WHOLE[1]:g} of CP-SAT for sums whose "
+            "weights get finer, scaled to the range of placeopt's front; to build a model is not "
+            "counted. Middle size, one seed; of multi-cluster nothing may be refused. The "
+            "hypervolume is of the box of both fronts, a tenth larger. What lacks is the least "
+            "part of CP-SAT's range by which all points of placeopt would have to be better to "
+            "be at or below each of CP-SAT's.",
+            table(
+                "problem | points of placeopt | points of CP-SAT | hypervolume of placeopt | "
+                "hypervolume of CP-SAT | lacks | ahead",
+                fronts,
+            ),
+        ),
+        section(
+            "Plain pymoo",
+            f"NSGA-II of pymoo for {PLAIN[1]:g} CPU seconds on placeopt's compiled encoder: "
+            "simulated binary crossover and polynomial mutation on whole numbers, a random start, "
+            "a population of 200, an archive of all. The ratio is its time over that of `auto`, "
+            f"which had {PLAIN[0]:g} CPU seconds, to the same hypervolume. Middle size, one seed; "
+            "of multi-cluster the share of refused requests is a goal, too.",
+            table("problem | goals | placeopt | pymoo at the end | ratio of times", plain),
+        ),
     )
 
 
