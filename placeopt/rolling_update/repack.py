@@ -28,6 +28,8 @@ from placeopt.rolling_update.reach import plan_moves
 _WORK, _WORK_FOR_COST, _MAX_DESCENTS = 40_000, 2500, 25
 #: Deployments of one descent that are ordered, where starts are traded for cost.
 _ORDERED = 36
+#: Of a descent of few starts; the effort of all but the first one.
+_OF_FEW_STARTS, _MORE_EFFORT = 100, 4
 #: Share of the time left that a descent may take then.
 _DESCENDING = 0.6
 
@@ -116,17 +118,16 @@ def plans(
     if restarts is None:
         work = _WORK if trade else _WORK_FOR_COST
         restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))
-    for k in range(restarts):
-        if k and budget.exhausted:
+    for k in range(-int(trade), restarts):
+        if made[1:] and budget.exhausted:
             return
         time = budget.share(_DESCENDING) if trade else budget
-        by_starts = trade and k % 2 == 0
-        for target in _descent(problem, seed + 1000 * k, time, trade, by_starts):
+        for target in _descent(problem, seed, k, time, trade):
             for plan in _orders(problem, target, max_hops, seed, trade):
                 budget.spend(1)
                 made.append(plan)
                 yield made[-1]
-            budget.report(f"descent {k + 1} of {restarts}", RunSnapshot.of_plans(made))
+            budget.report(f"descent {max(1, k + 1)} of {restarts}", RunSnapshot.of_plans(made))
             if budget.exhausted:
                 return
 
@@ -141,13 +142,21 @@ def last_resorts(problem: RollingUpdate) -> list[Plan]:
 
 
 def _descent(
-    problem: RollingUpdate, seed: int, budget: Budget, trade: bool, by_starts: bool
+    problem: RollingUpdate, seed: int, k: int, budget: Budget, trade: bool
 ) -> list[np.ndarray]:
-    """Return the nodes of some deployments that one descent of each view meets."""
-    count, chosen = _ORDERED if trade else 1, []
+    """Return the nodes of some deployments that descent k of each view meets.
+
+    Those of odd numbers, which begin with -1, look for few starts.
+    """
+    chosen = []
     for view in _views(problem, trade):
-        met = Consolidation(view, seed, by_starts=by_starts).targets(budget)
-        chosen += _chosen(list(met), count)
+        search = Consolidation(view, seed + 1000 * max(0, k), by_starts=trade and k % 2 != 0)
+        if trade and k % 2 != 0:
+            effort = 1 if k < 0 else _MORE_EFFORT
+            met = list(search.targets_of_few_starts(budget, _OF_FEW_STARTS, effort))
+            chosen += _chosen(met, _OF_FEW_STARTS)
+        else:
+            chosen += _chosen(list(search.targets(budget)), _ORDERED if trade else 1)
     return [target.node for target in chosen]
 
 

@@ -216,3 +216,35 @@ def test_no_repair_is_tried_where_a_set_of_nodes_lacks_room() -> None:
         assert search._has_room(state, closed) is fits
     prices = [target.price for target in search.targets(Budget())]
     assert prices[-1] == 2 * search.problem.arrays.price_scale
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nodes_are_closed_with_few_starts(seed):
+    problem = RollingUpdate.generate(seed, applications=12)
+    a, bounds = problem.arrays, {}
+    for price, starts in bound_vectors(problem, problem.select(["node_cost", "starts"])):
+        bounds[price] = starts
+    packed = list(Consolidation(problem, seed, by_starts=True).targets(Budget()))
+    search = Consolidation(problem, seed, by_starts=True)
+    targets = list(search.targets_of_few_starts(Budget(), 100))
+    least = [
+        min(int(a.starts_of(t.node).sum()) for t in some if t.price <= packed[-2].price)
+        for some in (packed, targets)
+    ]
+    assert least[1] < least[0]
+    for target in targets:
+        assert a.cost(target.node) * a.price_scale == target.price
+        assert a.starts_of(target.node).sum() >= bounds[target.price / a.price_scale]
+        load = np.zeros_like(a.capacity)
+        np.add.at(load, target.node, a.new)
+        assert (load <= a.capacity).all()
+        assert plan_moves(problem, target.node, tries=4).complete
+
+
+def test_few_starts_of_few_nodes_are_few_at_the_least_price(monkeypatch):
+    problem = RollingUpdate.generate(1, applications=12)
+    search = Consolidation(problem, 1, by_starts=True)
+    last = list(search.targets_of_few_starts(Budget(), 3))[-1]
+    monkeypatch.setattr(consolidation, "_MOST_EFFORT", 1)
+    hasty = Consolidation(problem, 1, by_starts=True)
+    assert last.price <= list(hasty.targets_of_few_starts(Budget(), 3))[-1].price

@@ -15,6 +15,7 @@ from placeopt.rolling_update.consolidators import karpenter_deployment
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing import kernels
 from placeopt.rolling_update.packing.emptying import empty_node
+from placeopt.rolling_update.packing.returning import return_home
 from placeopt.rolling_update.rules import kernels as rules
 from placeopt.rolling_update.survival.losses import num_unplaceable
 
@@ -30,6 +31,12 @@ _MAX_REPAIRED_NODES = 1000
 _SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
 #: Nodes that may resist in an exchange where there are many to buy.
 _EXCHANGE_PATIENCE = 2
+#: Rounds that bring microservices home, a microservice, and at least and at most at a time.
+_RETURNS_EACH, _RETURNS = 200, (20_000, 400_000)
+#: First and last temperature there, in starts, and weight of an overflow of one node, in starts.
+_STARTS_HEAT, _OVERFLOW_WEIGHT = (0.5, 0.05), (20.0, 600.0)
+#: By which factor there are more rounds and weight at most, where something stays overloaded.
+_MOST_EFFORT = 16
 #: Size of the random term in the choice of the next node to close, and what a microservice that
 #: starts anyway counts there beside one that need not.
 _CHOICE_NOISE, _STARTS_ANYWAY = 0.02, 0.1
@@ -181,7 +188,22 @@ class Consolidation:
 
         What any one node hosts has a place on the others, where that is asked for.
         """
-        for target in self._targets(budget):
+        yield from self._checked(self._targets(budget))
+
+    def targets_of_few_starts(
+        self, budget: Budget, count: int, effort: int = 1
+    ) -> Iterator[TargetDeployment]:
+        """Yield about `count` ever cheaper deployments that few starts reach, legal as `targets`.
+
+        Nodes that take few starts to empty are closed, and what overloads the others is mended by
+        few changes, in rounds in proportion to `effort`. Where that fails fewer nodes are closed at
+        once, then there are more rounds.
+        """
+        yield from self._checked(self._returning(budget, count, effort))
+
+    def _checked(self, targets: Iterator[TargetDeployment]) -> Iterator[TargetDeployment]:
+        """Yield the deployments that keep all rules and limits, and have spare room."""
+        for target in targets:
             legal = not self.ruled or self._is_legal(target.node)
             if legal and self._excess(target.node) == 0 and self._has_spare(target.node):
                 yield target
@@ -282,6 +304,39 @@ class Consolidation:
                     yield self._target(state)
         for _ in self._apart(self._improve(state, budget)):
             yield self._target(state)
+
+    def _returning(self, budget: Budget, count: int, effort: int) -> Iterator[TargetDeployment]:
+        state, a = self._first(budget), self.problem.arrays
+        if state is None:
+            return
+        now, priced = self._price(state), max(1, int(((a.price > 0) & state.open).sum()))
+        wanted = (now - self.lowest) * priced // max(1, now)
+        step = max(1, wanted // count)
+        while self._price(state) > self.lowest and not budget.out_of_time:
+            node, is_open = state.node.copy(), state.open.copy()
+            if self._close_by_return(state, step, effort):
+                yield self._target(state)
+                continue
+            self._restore(state, node, is_open)
+            if step == 1 and effort >= _MOST_EFFORT:
+                return
+            step, effort = (step // 2, effort) if step > 1 else (1, 4 * effort)
+
+    def _close_by_return(self, state: kernels.PackingState, count: int, effort: int) -> bool:
+        """Close nodes in place that take few starts to empty, and mend; return whether all fits."""
+        for _ in range(count):
+            n = self._next(state, set())
+            if n is None:
+                return False
+            self._set_open(state, n, False)
+            if not kernels.evacuate(self.instance, state, n):
+                return False
+        rounds = effort * int(np.clip(_RETURNS_EACH * len(self.mine), *_RETURNS))
+        weights, best = (effort * weight for weight in _OVERFLOW_WEIGHT), np.empty_like(state.node)
+        if return_home(self.instance, state, rounds, *_STARTS_HEAT, *weights, best) < 0:
+            return False
+        self._restore(state, best, state.open.copy())
+        return True
 
     def _with_first(self, state: kernels.PackingState, prices: Iterator[int]) -> Iterator[int]:
         """Yield the price of a state, which is easier to reach than the cheaper ones after it."""

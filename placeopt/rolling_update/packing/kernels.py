@@ -153,7 +153,7 @@ def put(instance, state, i, n):
 
 
 @kernel
-def _rests(instance, i, n):
+def rests_on(instance, i, n):
     """Return whether microservice i costs no start on node n."""
     return instance.rests[i] and instance.home[i] == n
 
@@ -175,9 +175,9 @@ def is_unbound(free, peer_first, i):
 
 
 @kernel
-def _is_open_to(instance, state, i, n):
+def is_open_to(instance, state, i, n):
     """Return whether flows and rules allow microservice i on node n, from where it is."""
-    if not opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+    if not opens(instance.node_set, instance.allowed, i, n) and not rests_on(instance, i, n):
         return False
     if not _is_legal(instance, state, i, instance.cluster[n]):
         return False
@@ -187,7 +187,7 @@ def _is_open_to(instance, state, i, n):
 @kernel
 def _obeys_on(instance, state, i, n):
     """Return whether the rules allow microservice i on node n, from where it is."""
-    m, rests = instance.number[i], _rests(instance, i, n)
+    m, rests = instance.number[i], rests_on(instance, i, n)
     if not rests and meets_itself(instance.rules, m, instance.home[i], n):
         return False
     return may_move(instance.rules, state.counts, m, state.node[i], n, rests)
@@ -256,7 +256,7 @@ def list_open(instance, state):
 
 
 @kernel
-def _member(state, n):
+def member(state, n):
     """Return a random microservice of node n, -1 where it has none."""
     count, i = 0, state.head[n]
     while i >= 0:
@@ -285,7 +285,7 @@ def _tightest_fit(instance, state, i, low, high):
         if fits(capacity, load, size, i, n) and n != state.node[i]:
             score = 1.0 - share_with(capacity, load, size, n, i)
             if score < best and (
-                (unbound and opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n)
+                (unbound and opens(node_set, allowed, i, n)) or is_open_to(instance, state, i, n)
             ):
                 best, best_n = score, n
     return best_n, best
@@ -309,7 +309,7 @@ def _best_fit(instance, state, i, low, high):
         if (
             _OVERLOADED + over < best
             and n != state.node[i]
-            and ((unbound and opens(node_set, allowed, i, n)) or _is_open_to(instance, state, i, n))
+            and ((unbound and opens(node_set, allowed, i, n)) or is_open_to(instance, state, i, n))
         ):
             best, best_n = _OVERLOADED + over, n
     return best_n, best
@@ -340,9 +340,9 @@ def evacuate(instance, state, n):
 def _stands(instance, state, i):
     """Return whether the rules of microservice i hold where it is."""
     m, n = instance.number[i], state.node[i]
-    if not opens(instance.node_set, instance.allowed, i, n) and not _rests(instance, i, n):
+    if not opens(instance.node_set, instance.allowed, i, n) and not rests_on(instance, i, n):
         return False
-    return instance.free[i] or holds(instance.rules, state.counts, m, n, _rests(instance, i, n))
+    return instance.free[i] or holds(instance.rules, state.counts, m, n, rests_on(instance, i, n))
 
 
 @allocating_kernel
@@ -388,12 +388,12 @@ def _move_group_anywhere(instance, state, i):
 
 
 @kernel
-def _is_swap_legal(instance, state, i, j):
+def is_swap_legal(instance, state, i, j):
     o, n = state.node[i], state.node[j]
     node_set, allowed = instance.node_set, instance.allowed
-    if not opens(node_set, allowed, i, n) and not _rests(instance, i, n):
+    if not opens(node_set, allowed, i, n) and not rests_on(instance, i, n):
         return False
-    if not opens(node_set, allowed, j, o) and not _rests(instance, j, o):
+    if not opens(node_set, allowed, j, o) and not rests_on(instance, j, o):
         return False
     a, b = instance.cluster[o], instance.cluster[n]
     if a != b and not (
@@ -410,7 +410,7 @@ def _is_swap_obedient(instance, state, i, j):
     """Return whether the rules allow microservices i and j to swap places."""
     o, n = state.node[i], state.node[j]
     m, p, rules = instance.number[i], instance.number[j], instance.rules
-    there, here = _rests(instance, i, n), _rests(instance, j, o)
+    there, here = rests_on(instance, i, n), rests_on(instance, j, o)
     if not there and meets_itself(rules, m, instance.home[i], n):
         return False
     if not here and meets_itself(rules, p, instance.home[j], o):
@@ -425,7 +425,7 @@ def _is_easy_swap(free, node_set, allowed, j, o):
 
 
 @kernel
-def _swap_overflow(capacity, load, size, i, j, o, n):
+def swap_overflow(capacity, load, size, i, j, o, n):
     """Return the overflow of nodes o and n after i of node o and j of node n swap places."""
     here = overflow_swapped(capacity, load, size, o, j, i)
     return here + overflow_swapped(capacity, load, size, n, i, j)
@@ -445,19 +445,19 @@ def _shift_or_swap(instance, state, i, n, limit):
     free, node_set, allowed = instance.free, instance.node_set, instance.allowed
     easy = free[i] and opens(node_set, allowed, i, n)
     unbound = easy and is_unbound(free, instance.peer_first, i)
-    if over - here <= limit and (unbound or _is_open_to(instance, state, i, n)):
+    if over - here <= limit and (unbound or is_open_to(instance, state, i, n)):
         best, best_j = over, np.int64(-1)
     easy = easy and instance.cluster[o] == instance.cluster[n]
     j = state.head[n]
     while j >= 0:
-        over = _swap_overflow(capacity, load, size, i, j, o, n)
+        over = swap_overflow(capacity, load, size, i, j, o, n)
         over += _TIE_NOISE * uniform(state.random)
         if (
             over < best
             and over - here <= limit
             and (
                 (easy and _is_easy_swap(free, node_set, allowed, j, o))
-                or _is_swap_legal(instance, state, i, j)
+                or is_swap_legal(instance, state, i, j)
             )
         ):
             best, best_j = over, j
@@ -494,7 +494,7 @@ def repair(instance, state, rounds, hottest, coldest):
         if state.num_overloaded[0] == 0:
             return True
         o = state.overloaded[below(state.random, state.num_overloaded[0])]
-        i = _member(state, o)
+        i = member(state, o)
         if i < 0:
             return False  # what cannot move is too much for the node
         limit = most_worse(temperature, state.random)
@@ -572,7 +572,7 @@ def satisfy_soft_rules(instance, state, wishes, base):
         changed = False
         for i in range(len(state.node)):
             o = state.node[i]
-            if _rests(instance, i, o):
+            if rests_on(instance, i, o):
                 continue
             best, best_n = num_broken_by(wishes, count, number[i], o), o
             for k in range(state.open_first[-1] if best > 0 else 0):
@@ -584,7 +584,7 @@ def satisfy_soft_rules(instance, state, wishes, base):
                     broken = num_broken_by(wishes, count, number[i], n)
                     tally(wishes, count, number[i], n, -1)
                     tally(wishes, count, number[i], o, 1)
-                    if broken < best and _is_open_to(instance, state, i, n):
+                    if broken < best and is_open_to(instance, state, i, n):
                         best, best_n = broken, n
             if best_n != o:
                 tally(wishes, count, number[i], o, -1)
@@ -609,15 +609,15 @@ def move_back_home(instance, state):
             h, o = instance.home[i], state.node[i]
             if not instance.rests[i] or o == h or not state.open[h]:
                 continue
-            if fits(capacity, load, size, i, h) and _is_open_to(instance, state, i, h):
+            if fits(capacity, load, size, i, h) and is_open_to(instance, state, i, h):
                 put(instance, state, i, h)
                 again = True
                 continue
             j = state.head[h]
             while j >= 0:
                 free = not instance.rests[j] or instance.home[j] != h
-                over = _swap_overflow(capacity, load, size, i, j, o, h)
-                if free and over == 0 and _is_swap_legal(instance, state, i, j):
+                over = swap_overflow(capacity, load, size, i, j, o, h)
+                if free and over == 0 and is_swap_legal(instance, state, i, j):
                     put(instance, state, i, h)
                     put(instance, state, j, o)
                     again = True
@@ -674,6 +674,6 @@ def evict_unrestartable(instance, state):
             n = state.open_nodes[k]
             if n != h and fits(capacity, state.load, size, i, n):
                 score = overflow_with(capacity, instance.now, size, n, i)
-                if score < best and _is_open_to(instance, state, i, n):
+                if score < best and is_open_to(instance, state, i, n):
                     best, best_n = score, n
         put(instance, state, i, best_n)
