@@ -118,7 +118,7 @@ def plans(
     if restarts is None:
         work = _WORK if trade else _WORK_FOR_COST
         restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))
-    for k in range(-int(trade), restarts):
+    for k in range(-int(trade and restarts > 0), restarts):
         if made[1:] and budget.exhausted:
             return
         time = budget.share(_DESCENDING) if trade else budget
