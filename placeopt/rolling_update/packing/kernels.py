@@ -389,6 +389,7 @@ def _move_group_anywhere(instance, state, i):
 
 @kernel
 def is_swap_legal(instance, state, i, j):
+    """Return whether flows and rules allow microservices i and j to swap places."""
     o, n = state.node[i], state.node[j]
     node_set, allowed = instance.node_set, instance.allowed
     if not opens(node_set, allowed, i, n) and not rests_on(instance, i, n):
