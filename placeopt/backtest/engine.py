@@ -384,12 +384,15 @@ class Twin:
     def view(self) -> ClusterView:
         """Return what a policy may see: copies, and nothing of what is to come."""
         arrays = self.arrays
+        on_node: list[list[int]] = [[] for _ in self.on_node]
+        for n in np.flatnonzero(self.room.pods).tolist():
+            on_node[n] = list(self.on_node[n])
         return ClusterView(
             now=self.now,
             room=type(self.room)(*(a.copy() for a in self.room)),
             machine=arrays.machine,
             price=self.price.copy(),
-            on_node=[list(pods) for pods in self.on_node],
+            on_node=on_node,
             waiting=list(self.waiting),
             needs=self.needs,
             of_class=self._class,

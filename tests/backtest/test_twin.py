@@ -14,6 +14,7 @@ from placeopt.backtest.bound import bound_usd
 from placeopt.backtest.engine import Twin
 from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
+from placeopt.backtest.policies.own import Consolidating
 from placeopt.backtest.state import OFF
 from placeopt.backtest.trace import ClusterTrace
 from placeopt.core.errors import PlaceoptError
@@ -245,6 +246,20 @@ def test_moves_that_a_plan_does_not_use_are_kept() -> None:
     assert twin.ledger.moved == 1
     assert twin.ledger.usd == pytest.approx((3600 + 2040 + 10) / 3600)
     assert played(document, text + "10%").ledger.moved == 0
+
+
+def test_a_plan_is_sought_again_when_something_has_changed(monkeypatch: Any) -> None:
+    """Three pods on full nodes: no plan. One ends at 9,000 s: a node goes, and then no plan."""
+    sought = []
+    seek = Consolidating._sought
+    monkeypatch.setattr(
+        Consolidating,
+        "_sought",
+        lambda policy, view, limit: sought.append(view.now) or seek(policy, view, limit),
+    )
+    pods = [pod("p", 3000, 0), pod("q", 3000, 0), pod("r", 3000, 0, 9000)]
+    played(trace([node(n) for n in "abc"], pods, seconds=100_000), "placeopt:interval=1h")
+    assert sought == [3600, 10800, 97200]
 
 
 @pytest.mark.parametrize(("big", "bought"), [(3.0, "big"), (4.0, "small")])

@@ -113,6 +113,13 @@ class ClusterView:
         off = np.flatnonzero((self.room.state == OFF) & (self.machine == machine))
         return int(off[0]) if len(off) else -1
 
+    def slots(self) -> np.ndarray:
+        """Return for each machine a node of it that is not there yet; -1: none is left."""
+        off = np.flatnonzero(self.room.state == OFF)[::-1]
+        first = np.full(len(self.price), -1)
+        first[self.machine[off]] = off
+        return first
+
     def suits(self, n: int, pods: Iterable[int]) -> bool:
         """Whether all pods may be on a node, if they find room."""
         return all(self.room.allowed[self.needs[p][4], n] for p in pods)
@@ -165,7 +172,7 @@ class ClusterView:
             return None
         self.on_node[n] = []
         for p, m in placed:
-            self.on_node[m].append(p)
+            self.on_node[m] = [*self.on_node[m], p]  # copies of a view share lists
         return placed
 
     def _change(self, p: int, n: int, how: Any) -> None:

@@ -26,8 +26,12 @@ from placeopt.core.errors import UsageError
 OWN = "own"
 #: Seconds for which a node that replaces others is paid beside them: it starts, then pods move.
 _BESIDE_S = 90.0
+#: Seconds after which a plan is sought again where there was none: what runs is older then.
+_AGAIN_S = 86400.0
 #: Nodes that a plan buys, at most.
 _REPLACEMENTS = 4
+#: Arrays of a room that pods and nodes change.
+_CHANGED = ("state", "cpu", "memory", "gpu", "pods", "beside", "kinds", "version")
 
 
 class Consolidating(Policy):
@@ -66,7 +70,7 @@ class Consolidating(Policy):
         interval: float = 86400.0,
         moves: float = math.inf,
         weight: float = 0.0,
-        tries: float = 8.0,
+        tries: float = 4.0,
         unneeded: float = 0.0,
         keep: float = 0.0,
         look: float = 60.0,
@@ -83,6 +87,7 @@ class Consolidating(Policy):
         self._since: dict[int, float] = {}
         self._next = interval
         self._kept = 0.0  # moves of the share that no plan has used
+        self._nothing: tuple[float, ...] = ()  # where no plan was found last, and until when
         self._targets: set[int] = set()
         self.method, self.evaluations = method, int(evaluations)
         self._more = {"policy": policy} if policy else {}
@@ -124,6 +129,16 @@ class Consolidating(Policy):
         return actions
 
     def _plan(self, view: ClusterView, limit: float) -> list[Action]:
+        """Return a plan; where there is none, the next is sought in a day or after a change."""
+        room = view.room
+        here = (float(room.version.sum()), float(room.state.sum()), float(view.price.sum()), limit)
+        if self._nothing[:-1] == here and view.now < self._nothing[-1]:
+            return []
+        actions = self._sought(view, limit)
+        self._nothing = () if actions else (*here, view.now + _AGAIN_S)
+        return actions
+
+    def _sought(self, view: ClusterView, limit: float) -> list[Action]:
         if self.method != OWN:
             weight = self.weight / (self.every / 3600)
             return plan(view, self.method, self.evaluations, limit, weight, **self._more)
@@ -241,14 +256,15 @@ class _Trial:
         hours = np.array([max(map(view.age, view.on_node[n])) for n in nodes]) / 3600
         pods = np.array([len(view.on_node[n]) for n in nodes])
         results = []
+        slots = view.slots()
         for machine, kind in enumerate(view.machines):
-            usd, slot = float(view.price[machine]), view.slot(machine)
+            usd, slot = float(view.price[machine]), int(slots[machine])
+            if slot < 0 or price.sum() <= usd:
+                continue
             size = np.array([kind.cpu_millicores, kind.memory_mib, kind.gpus * WHOLE], float)
             share = (asked / np.maximum(size, 1e-9)).max(axis=1)
             legal = [
-                k
-                for k in np.argsort(share / price)
-                if slot >= 0 and share[k] <= 1 and view.suits(slot, held[k])
+                k for k in np.argsort(share / price) if share[k] <= 1 and view.suits(slot, held[k])
             ]
             left, chosen = size.copy(), []
             for k in legal:
@@ -268,8 +284,9 @@ class _Trial:
 
 
 def _copy(view: ClusterView) -> ClusterView:
-    trial = copy.copy(view)
-    trial.room = type(view.room)(*(array.copy() for array in view.room))
+    """Return a copy to try things on; what no trial changes is shared."""
+    trial, room = copy.copy(view), view.room
+    trial.room = room._replace(**{name: getattr(room, name).copy() for name in _CHANGED})
     trial.gpu_set = view.gpu_set.copy()
-    trial.on_node = [list(pods) for pods in view.on_node]
+    trial.on_node = list(view.on_node)
     return trial
