@@ -92,6 +92,7 @@ class Twin:
         self.needs = list(zip(*(column.tolist() for column in arrays.need), strict=True))
         self._class = arrays.of_class.tolist()
         self._created = arrays.created.tolist()
+        self._came: tuple[list[tuple[int, ...]], list[int]] = ([], [])  # needs, classes
         self.rollouts = rollouts_of(arrays.trace)
         self.executor = Executor(self)
         self._begin()
@@ -142,6 +143,8 @@ class Twin:
             self.events += 1
             if arrives:
                 self._arrival += 1
+                self._came[0].append(self.needs[k])
+                self._came[1].append(self._class[k])
                 self._arrive(k)
             else:
                 _, kind, one, version = heapq.heappop(heap)
@@ -383,7 +386,7 @@ class Twin:
 
     def view(self) -> ClusterView:
         """Return what a policy may see: copies, and nothing of what is to come."""
-        arrays = self.arrays
+        arrays, came = self.arrays, self._arrival
         on_node: list[list[int]] = [[] for _ in self.on_node]
         for n in np.flatnonzero(self.room.pods).tolist():
             on_node[n] = list(self.on_node[n])
@@ -394,16 +397,16 @@ class Twin:
             price=self.price.copy(),
             on_node=on_node,
             waiting=list(self.waiting),
-            needs=self.needs,
-            of_class=self._class,
-            fixed=arrays.fixed,
-            alone=arrays.alone,
-            gpu_set=self.gpu_set.copy(),
-            workload=arrays.workload,
+            needs=self._came[0],
+            of_class=self._came[1],
+            fixed=arrays.fixed[:came],
+            alone=arrays.alone[:came],
+            gpu_set=self.gpu_set[:came].copy(),
+            workload=arrays.workload[:came],
             busy=self.executor.busy,
             machines=arrays.trace.machines,
             down=list(self.down),
-            created=arrays.created,
+            created=arrays.created[:came],
         )
 
     def can_take(self, p: int, n: int) -> bool:

@@ -238,6 +238,24 @@ def test_a_share_of_moves_counts_the_pods_since_the_last_plan() -> None:
     assert played(document, text + "0.3%").ledger.moved == 0
 
 
+def test_a_policy_cannot_see_what_is_to_come() -> None:
+    """A view has the pods that have come, and nothing of the others."""
+
+    class Watching(Policy):
+        interval = 60.0
+
+        def decide(self, view: Any, now: float) -> list[Any]:
+            assert (view.created <= now).all()
+            parts = (view.needs, view.of_class, view.fixed, view.alone, view.workload)
+            seen.append({len(view.created), len(view.gpu_set), *map(len, parts)})
+            return []
+
+    seen: list[set[int]] = []
+    pods = [pod(f"p{k}", 100, 100 * k, 100 * k + 50) for k in range(9)]
+    played(trace([node("a")], pods), Watching())
+    assert seen[:4] == [{1}, {2}, {2}, {3}] and seen[-1] == {9}
+
+
 def test_moves_that_a_plan_does_not_use_are_kept() -> None:
     """Two pods, half of one a plan: the second plan moves one. Looks are at 1,020 and 2,040 s."""
     document = trace([node("a"), node("b")], [pod("p", 1000, 0), pod("q", 1000, 0)])

@@ -25,6 +25,8 @@ _NO_KINDS = Typical(
 class ClusterView:
     """A cluster as a policy sees it: a copy to try things on, and nothing of what is to come.
 
+    Pods are those that have come, numbered in that order.
+
     Attributes
     ----------
     now : float

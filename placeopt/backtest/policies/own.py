@@ -158,7 +158,7 @@ class Consolidating(Policy):
         """Return the pods that were there since the last plan: older ones that run, and all new."""
         begin = view.now - self.every
         old = sum(view.created[p] <= begin for pods in view.on_node for p in pods)
-        return int(old) + int(((view.created > begin) & (view.created <= view.now)).sum())
+        return int(old) + int((view.created > begin).sum())
 
     def _gain(self, view: ClusterView, n: int, usd_per_hour: float) -> float:
         """Return what it saves to pay so much less for as long as the pods of a node run."""
