@@ -46,10 +46,8 @@ def policy_of(text: str) -> Policy:
     for part in filter(None, settings.split(",")):
         key, equals, value = part.partition("=")
         if not equals or key not in known:
-            legal = ", ".join(known) or "it has none"
-            raise UsageError(
-                f"policy {name} has no setting {key!r}; {did_you_mean(key, known)}; legal: {legal}"
-            )
+            legal = did_you_mean(key, known) if known else "legal: none"
+            raise UsageError(f"policy {name} has no setting {key!r}; {legal}")
         values[key] = _value(key, value, known[key].default)
     return build(**values)
 
