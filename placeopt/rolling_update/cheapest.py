@@ -28,8 +28,9 @@ _STATES, _TRIES, TRIES = 2_000_000, 8000, 8
 #: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
 #: benchmarks/kubernetes/journey.md and take four times as long.
 _ROUNDS = 3000
-#: Searches from the end of the best plan, at most; of large instances there are none.
-_FURTHER = 8
+#: Searches from the end of the best plan, at most; of large instances there are none. They end
+#: where so many in a row gain nothing.
+_FURTHER, _RESISTING = 8, 3
 
 
 def cheapest_plan(
@@ -161,10 +162,12 @@ class _Search:
 
         Where few pods did not get to where they should, others close the nodes that these hold.
         """
+        failures = 0
         for k in range(times if self.is_legal else 0):
             before, end = self.rank, self.problem.arrays.final_nodes(self.problem.steps(self.plan))
             self.offer_cheapest(self.descent(self.seed + k, start=end))
-            if self.rank[:2] == before[:2]:
+            failures = failures + 1 if self.rank[:2] == before[:2] else 0
+            if failures == _RESISTING:
                 break
 
     def _is_better(self, target: TargetDeployment) -> bool:

@@ -428,6 +428,36 @@ def _hop(moves, state, part, enables):
 
 
 @kernel
+def _hop_ahead(moves, state, ahead, max_hops):
+    """Make a hop of the moves in `ahead`, (P,), before all others; changes `state`.
+
+    What rules let into no node in the end has a way round them while most nodes are still there.
+    Nodes that are used in the end come first, of them those with most room then.
+    """
+    load, new = state.load, moves.new
+    for p in range(len(ahead)):
+        here, best = state.where[p], -np.inf
+        best_n: int = -1
+        may = ahead[p] and not moves.pinned[p] and here >= 0 and here != moves.waiting
+        if not may or state.tally[HOPS] >= max_hops:
+            continue
+        for n in range(len(moves.capacity)):
+            gone = moves.leaves[n] and state.claims[n] == 0
+            other = n != here and n != moves.target[p]
+            if moves.usable[n] and other and not gone and fits(moves.capacity, load, new, p, n):
+                stays = moves.settled[n] > 0 or moves.first[n] < moves.first[n + 1]
+                score = 100.0 if stays else 0.0
+                for r in range(load.shape[1]):
+                    amount = state.waiting[n, r] + load[n, r] + new[p, r]
+                    score -= min(10.0, amount / max(1, moves.capacity[n, r]))
+                if score > best and may_start(moves.rules, state.counts, moves.number[p], n):
+                    best, best_n = score, n
+        if best_n >= 0:
+            state.tally[HOPS] += 1
+            _make(moves, state, p, best_n)
+
+
+@kernel
 def _stop(moves, state, part, enables):
     """Stop the running copy that unblocks most, of equals the largest; changes `state`.
 
@@ -538,7 +568,7 @@ def _parts(moves, state):
 
 
 @allocating_kernel
-def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
+def order(moves, load, count, limit, max_hops, max_stops, noise, seed, ahead):
     """Order all moves: each part directly if the search finds how, else with hops and stops.
 
     Parameters
@@ -554,6 +584,8 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
     noise : float
         Size of the random term in the scores of moves.
     seed : int
+    ahead : bool array (P,)
+        Moves that begin with a hop, only where `limit` is 0.
 
     Returns
     -------
@@ -565,6 +597,8 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
         Whether all moves are made.
     """
     state = _begin(moves, load, count, seed)
+    if limit == 0:
+        _hop_ahead(moves, state, ahead, max_hops)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
     direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
@@ -581,6 +615,8 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed):
             complete = _force(moves, state, part, max_hops, max_stops, noise) and complete
     if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
+    elif direct == FOUND:
+        direct = UNKNOWN  # after hops ahead
     return state, direct, complete
 
 
@@ -619,7 +655,8 @@ def count_all(targets, every, mandatory, load, count):
             every.pinned[p],
             hosts,
         )
-        state, _, _ = order(moves, load, count, 0, 2**62, 2**62, 0.0, 0)
+        none = np.zeros(len(p), np.bool_)
+        state, _, _ = order(moves, load, count, 0, 2**62, 2**62, 0.0, 0, none)
         counts[k, 0], counts[k, 1] = len(p) + state.tally[HOPS], state.tally[STOPS]
         counts[k, 2] = state.todo.sum()
     return counts

@@ -111,11 +111,14 @@ def plan_moves(
     count = counted(a.packed_rules, a.home)
     hops, stops = (_UNLIMITED if x is None else x for x in (max_hops, max_stops))
     best: Reach | None = None
+    undone = np.zeros(len(todo), dtype=bool)  # it begins with a hop in the second half of the runs
     for k in range(max(1, tries)):  # the first searches for a direct order
         noise, limit = (0.5, 0) if k else (0.0, states)
+        ahead = undone & (2 * k >= tries)
         state, answer, complete = kernels.order(
-            moves, a.ordered.load, count, limit, hops, stops, noise, seed + k
+            moves, a.ordered.load, count, limit, hops, stops, noise, seed + k, ahead
         )
+        undone |= state.todo
         steps = state.steps[: state.tally[kernels.STEPS]]
         direct = _DIRECT[answer]
         if best is not None and direct is None:

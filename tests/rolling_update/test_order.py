@@ -104,7 +104,9 @@ def test_a_direct_order_is_found_exactly_where_one_exists() -> None:
     rng = np.random.default_rng(4)
     without = 0
     for work, load in filter(None, (draw(rng) for _ in range(2500))):
-        state, direct, complete = kernels.order(work, load, NOTHING, 5000, 0, 0, 0.0, 0)
+        state, direct, complete = kernels.order(
+            work, load, NOTHING, 5000, 0, 0, 0.0, 0, work.pinned
+        )
         exists = exhaustive(work, load)
         assert direct == (kernels.FOUND if exists else kernels.NONE)
         assert complete == exists
@@ -119,7 +121,8 @@ def test_hops_and_stops_finish_what_has_no_direct_order(noise: float) -> None:
     rng = np.random.default_rng(5)
     stops = hops = 0
     for work, load in filter(None, (draw(rng, 12) for _ in range(1500))):
-        state, direct, complete = kernels.order(work, load, NOTHING, 0, MANY, MANY, noise, 3)
+        ahead = rng.random(len(work.target)) < noise / 2
+        state, direct, complete = kernels.order(work, load, NOTHING, 0, MANY, MANY, noise, 3, ahead)
         assert complete
         replay(work, load, state)
         assert (direct == kernels.FOUND) == (state.tally[2] + state.tally[3] == 0)
@@ -175,3 +178,39 @@ def test_generated_targets_are_reached(seed: int) -> None:
     assert verdict.feasible
     assert verdict.values == (12.0, 10.0 + found.hops, found.stops)
     assert found == plan_moves(problem, target, tries=4)
+
+
+def test_what_rules_let_in_last_goes_round_them_first() -> None:
+    """A zone is as full as its spread allows: a copy moves within it by way of the other zone.
+
+    Later there is no room for it there.
+    """
+    size = {"cpu_millicores": 4, "memory_mib": 1}
+    rooms = {"a": 4, "b": 4, "d": 4, "e": 8, "c": 10, "c0": 4}
+    nodes = [
+        {"name": n, "cluster": "z" if n[0] == "c" else "y", "price": 1.0}
+        | {"cpu_millicores": cpu, "memory_mib": 10}
+        for n, cpu in rooms.items()
+    ]
+    copies = [
+        {"name": f"m{k}", "node": n, "groups": ["web"], **size}
+        for k, n in enumerate(("a", "d", "c0"))
+    ]
+    other = {"name": "x", "node": "e", "cpu_millicores": 8, "memory_mib": 1}
+    problem = RollingUpdate.from_document(
+        {
+            "problem": "rolling-update",
+            "name": "round",
+            "nodes": nodes,
+            "applications": [{"name": "all", "microservices": [*copies, other], "flows": []}],
+            "rules": [{"kind": "spread", "group": "web", "per": "cluster", "max_skew": 1}],
+        }
+    )
+    target = np.array([1, 2, 5, 4])
+    assert not plan_moves(problem, target, max_stops=0, states=0, tries=1).complete
+    result = plan_moves(problem, target, max_stops=0, states=0, tries=2)
+    assert result.complete
+    assert result.hops == 1
+    verdict = problem.evaluate(problem.plan(result.steps))
+    assert verdict.feasible
+    assert verdict.values[2] == 0
