@@ -17,6 +17,7 @@ from machine_reassignment.encoder import ReassignmentEncoder
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin, move, shift_change, shift_kept, swap_change
 from machine_reassignment.referee import judge
+from machine_reassignment.search import anneal
 from machine_reassignment.sequence import ReassignmentSequence
 
 import placeopt
@@ -98,6 +99,31 @@ def test_annealing_and_the_model_find_the_best_of_all_assignments(seed: int) -> 
     search.run(Budget(300_000))
     assert search.least == values.sum(axis=1).min()
     assert (np.array(bounds(problem.arrays)) <= values.min(axis=0)).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_assignment_that_keeps_the_rules_leaves_the_listed_machines(seed: int) -> None:
+    a = small(seed).arrays
+    places, at = annealing._places(a, few=True)
+    listed = [set(places[at[p] : at[p + 1]].tolist()) for p in range(8)]
+    every = itertools.product(range(3), repeat=8)
+    kept = [row for row in every if not judge(a, np.array(row))[1]]
+    assert all({row[p] for row in kept} <= listed[p] for p in range(8))
+    assert sum(map(len, listed)) < 3 * 8
+
+
+def test_exchanges_keep_rules_and_costs(fleet: MachineReassignment) -> None:
+    """Annealing by exchanges alone: each move of several processes is judged anew."""
+    a = fleet.arrays
+    search = Annealing(a, np.ones(3), a.home, seed=1)
+    fixed = search._fixed._replace(odds=np.zeros(4))
+    taken = 0
+    for _ in range(300):
+        taken += anneal(a, search.state, fixed, search.unit, 20, search._random)
+        costs, broken = judge(a, search.state.machine)
+        assert not broken
+        assert costs_of(search.state, fleet) == list(costs)
+    assert taken > 100
 
 
 def _beaten(value: list[int], values: np.ndarray) -> bool:

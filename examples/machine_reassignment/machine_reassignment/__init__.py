@@ -24,7 +24,7 @@ SPEC = ProblemSpec(
         Method(
             "annealing",
             "machine_reassignment.annealing:run",
-            "shifts, swaps and chains of processes on simulated annealing, for each weighting",
+            "shifts, swaps and exchanges of processes on simulated annealing, for each weighting",
             kept="weightings that have ended",
         ),
     ),

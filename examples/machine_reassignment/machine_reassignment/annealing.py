@@ -11,7 +11,7 @@ from pydantic import Field
 from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin
-from machine_reassignment.search import LEAVE, anneal, cost
+from machine_reassignment.search import MOST, Fixed, anneal, cost
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.snapshots import RunSnapshot
@@ -26,28 +26,20 @@ FEW = 25
 #: What a process of average size that is away from home adds to what annealing sees, in
 #: temperatures, where processes are few. It holds transient resources in two places; without this
 #: most processes drift, and the machines are too full for any move.
-AWAY = 3.0
-#: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are chains. Then
-#: odds that a shift is one home, and that a chain is a rearrangement; where processes are few.
-ODDS = (0.3, 0.83, 0.9, 0.2, 0.1)
-#: Both where processes are many: a large one finds room without rearrangements.
-AWAY_OF_MANY, ODDS_OF_MANY = 8.0, (0.2, 0.5, 0.7, 0.2, 0.0)
+AWAY = 1.5
+#: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are exchanges.
+#: Then odds that a shift is one home; where processes are few.
+ODDS = (0.25, 0.65, 0.7, 0.2)
+#: Both where processes are many.
+AWAY_OF_MANY, ODDS_OF_MANY = 8.0, (0.2, 0.5, 0.7, 0.2)
 #: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
 FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
 #: Moves that are tried between two looks at the clock, at most.
 STEPS = 20_000
 #: Weightings of load, balance and moves for a front: the challenge's own comes first.
 FRONT = (
-    (1, 1, 1),
-    (1, 1, 1e2),
-    (1, 1, 1e3),
-    (1, 1, 1e4),
-    (1, 1, 1e5),
-    (1, 1, 1e6),
-    (1, 10, 1),
-    (10, 1, 1),
-    (1, 10, 1e3),
-    (10, 1, 1e3),
+    *((1, 1, 10**k) for k in (0, 2, 3, 4, 5, 6)),
+    *((1, 10, 1), (10, 1, 1), (1, 10, 1000), (10, 1, 1000)),
 )
 
 
@@ -69,12 +61,18 @@ class Annealing:
         self.state = begin(arrays, start)
         size = (arrays.requirement / np.maximum(1, arrays.requirement.mean(axis=0))).sum(axis=1)
         order = np.argsort(size, kind="stable")
-        self._random = np.array([seed], dtype=np.uint64)
+        width, self._random = arrays.capacity.shape[1], np.array([seed], dtype=np.uint64)
         few = len(arrays.home) <= FEW * len(arrays.location)
         away, odds = (AWAY, ODDS) if few else (AWAY_OF_MANY, ODDS_OF_MANY)
-        rank = np.argsort(order, kind="stable")
-        self._fixed = order, rank, _away(arrays, away), np.array(odds)
-        self._scratch = np.zeros(3, dtype=np.int64), np.zeros((2, LEAVE), dtype=np.int64)
+        self._fixed = Fixed(
+            self.weights,
+            order,
+            np.argsort(order, kind="stable"),
+            *_places(arrays, few),
+            _away(arrays, away),
+            np.array(odds),
+            *(np.zeros(n, dtype=np.int64) for n in ((3,), (2, MOST), (3, 2, width))),
+        )
         self.unit = self._unit()
         self.least = np.inf
         self._keep()
@@ -84,16 +82,7 @@ class Annealing:
         while not budget.exhausted:
             steps = budget.allow(int(min(STEPS, max(200, budget.evaluations_left / 100))))
             temperature = self.unit * self.heat(budget.progress)
-            anneal(
-                self.arrays,
-                self.state,
-                *self._fixed,
-                self.weights,
-                temperature,
-                steps,
-                self._random,
-                *self._scratch,
-            )
+            anneal(self.arrays, self.state, self._fixed, temperature, steps, self._random)
             budget.spend(steps)
             self._keep()
             report()
@@ -121,6 +110,22 @@ class Annealing:
         load = (a.requirement * a.load_cost).sum(axis=1).mean()
         balance = sum(a.requirement[:, b[0]].mean() * b[2] * b[3] for b in a.balance)
         return max(1.0, float(self.weights[0] * load + self.weights[1] * balance))
+
+
+def _places(a: Arrays, few: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return machines that each process could be on, and where its list begins; none for many."""
+    # Transient resources stay in use where processes were first: others have what was free then.
+    count = len(a.home)
+    if not few:
+        return np.zeros(0, dtype=np.int32), np.zeros(count + 1, dtype=np.int64)
+    used = np.zeros_like(a.capacity)
+    np.add.at(used, a.home, a.requirement)
+    free = a.capacity - used * a.transient
+    fits = np.ones((count, len(free)), dtype=bool)
+    for need, room in zip(a.requirement.T, free.T, strict=True):
+        fits &= need[:, None] <= room
+    fits[np.arange(count), a.home] = True
+    return np.nonzero(fits)[1].astype(np.int32), np.concatenate(([0], fits.sum(axis=1).cumsum()))
 
 
 def _away(a: Arrays, mean: float) -> np.ndarray:

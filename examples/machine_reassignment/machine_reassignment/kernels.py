@@ -116,6 +116,19 @@ def machine_costs(a, s, m, arrives, leaves):
 
 
 @kernel
+def row_costs(a, m, used):
+    """Return load and balance of machine m if `used` (R,) is used there."""
+    load, balance = 0, 0
+    for r in range(len(used)):
+        load += max(0, used[r] - a.safety[m, r]) * a.load_cost[r]
+    for b in range(len(a.balance)):
+        one, other = a.balance[b, 0], a.balance[b, 1]
+        free, match = a.capacity[m, one] - used[one], a.capacity[m, other] - used[other]
+        balance += max(0, a.balance[b, 2] * free - match) * a.balance[b, 3]
+    return load, balance
+
+
+@kernel
 def fits(a, s, p, m, leaves):
     """Return whether process p, now elsewhere, fits on machine m once `leaves` has gone; or -1."""
     home = a.home[p] == m
@@ -202,24 +215,31 @@ def _not_needed(a, s, service, n):
 @kernel
 def dependencies_kept(a, s, service, before, after, other):
     """Return whether dependencies hold if a process moves, and one of `other` moves back; or -1."""
-    n, k = a.neighbourhood[before], a.neighbourhood[after]
+    n, k, there = a.neighbourhood[before], a.neighbourhood[after], s.in_neighbourhood
     if n == k:
         return True
-    there = s.in_neighbourhood
     there[service, n] -= 1
     there[service, k] += 1
     if other >= 0:
         there[other, k] -= 1
         there[other, n] += 1
     kept = _needs_met(a, s, service, k) and _not_needed(a, s, service, n)
-    if kept and other >= 0:
-        kept = _needs_met(a, s, other, n) and _not_needed(a, s, other, k)
-    there[service, n] += 1
-    there[service, k] -= 1
     if other >= 0:
+        kept = kept and _needs_met(a, s, other, n) and _not_needed(a, s, other, k)
         there[other, k] += 1
         there[other, n] -= 1
+    there[service, n] += 1
+    there[service, k] -= 1
     return kept
+
+
+@kernel
+def rules_kept(a, s, p, before):
+    """Return whether spread and dependencies hold for process p, which was on `before`."""
+    service, n, k = a.service[p], a.neighbourhood[before], a.neighbourhood[s.machine[p]]
+    if s.locations[service] < a.spread[service]:
+        return False
+    return _needs_met(a, s, service, k) and _not_needed(a, s, service, n)
 
 
 @kernel

@@ -1,16 +1,20 @@
-"""Shifts, swaps, chains and rearrangements in simulated annealing: one compiled loop."""
+"""Shifts, swaps and exchanges in simulated annealing: one compiled loop."""
 
 from __future__ import annotations
 
-import math
+from typing import NamedTuple
+
+import numpy as np
 
 from machine_reassignment.kernels import (
     at_home,
     dependencies_kept,
     fits,
     move,
+    move_cost,
+    row_costs,
+    rules_kept,
     shift_change,
-    shift_kept,
     spread_kept,
     swap_change,
 )
@@ -20,8 +24,23 @@ from placeopt.core.kernels.random import below, uniform
 
 #: Ranks by size within which processes count as alike.
 NEAR = 32
-#: Processes that leave a machine in a rearrangement, at most, and machines that each is tried on.
-LEAVE, PLACES = 20, 24
+#: Processes that leave a machine in an exchange, at most.
+MOST = 5
+
+
+class Fixed(NamedTuple):
+    """What a search does not change, and scratch."""
+
+    weights: np.ndarray  # (3,) of load, balance and moves
+    order: np.ndarray  # (P,) processes by size
+    rank: np.ndarray  # (P,) the place of each process in that order
+    places: np.ndarray  # machines that each process could be on, one list after another
+    places_at: np.ndarray  # (P + 1,) where the list of a process begins; an empty one is all
+    bias: np.ndarray  # (P,) what it counts, in temperatures, that a process is away from home
+    odds: np.ndarray  # (4,), as in annealing.py
+    change: np.ndarray  # (3,) scratch
+    trail: np.ndarray  # (2, MOST) scratch: processes that leave a machine, and where they go
+    rooms: np.ndarray  # (3, 2, R) scratch: what is used and held on three machines
 
 
 @kernel
@@ -32,211 +51,189 @@ def cost(a, s, weights):
 
 
 @kernel
-def _accepted(change, away, weights, temperature, rng):
-    """Return whether annealing takes a change (3,) that takes `away` from home."""
-    worse = weights[0] * change[0] + weights[1] * change[1] + weights[2] * change[2]
+def _accepted(f, away, temperature, rng):
+    """Return whether annealing takes ``f.change``, which takes `away` from home."""
+    change = f.change
+    worse = f.weights[0] * change[0] + f.weights[1] * change[1] + f.weights[2] * change[2]
     worse += away * temperature
     return worse <= 0 or worse <= most_worse(temperature, rng)
 
 
 @kernel
-def _try_shift(a, s, p, m, bias, weights, temperature, rng, change):
+def _try_shift(a, s, f, p, m, temperature, rng):
     """Move p to m if the rules and the temperature let it; return whether."""
     service, before = a.service[p], s.machine[p]
     if s.there[service, m] or not fits(a, s, p, m, -1):
         return False
-    shift_change(a, s, p, m, change)
-    away = at_home(a, p, before, m) * bias[p]
-    if not _accepted(change, away, weights, temperature, rng):
+    shift_change(a, s, p, m, f.change)
+    if not _accepted(f, at_home(a, p, before, m) * f.bias[p], temperature, rng):
         return False
-    if not spread_kept(a, s, service, before, m):
-        return False
-    if not dependencies_kept(a, s, service, before, m, -1):
-        return False
-    move(a, s, p, m)
-    return True
+    kept = spread_kept(a, s, service, before, m)
+    kept = kept and dependencies_kept(a, s, service, before, m, -1)
+    if kept:
+        move(a, s, p, m)
+    return kept
 
 
 @kernel
-def _try_swap(a, s, p, q, bias, weights, temperature, rng, change):
+def _try_swap(a, s, f, p, q, temperature, rng):
     """Let p and q change places if the rules and the temperature let them; return whether."""
     one, other, m, k = a.service[p], a.service[q], s.machine[p], s.machine[q]
     if m == k or one == other or s.there[one, k] or s.there[other, m]:
         return False
     if not (fits(a, s, p, k, q) and fits(a, s, q, m, p)):
         return False
-    swap_change(a, s, p, q, change)
-    away = at_home(a, p, m, k) * bias[p] + at_home(a, q, k, m) * bias[q]
-    if not _accepted(change, away, weights, temperature, rng):
+    swap_change(a, s, p, q, f.change)
+    away = at_home(a, p, m, k) * f.bias[p] + at_home(a, q, k, m) * f.bias[q]
+    if not _accepted(f, away, temperature, rng):
         return False
-    if not (spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m)):
-        return False
-    if not dependencies_kept(a, s, one, m, k, other):
-        return False
-    move(a, s, p, k)
-    move(a, s, q, m)
+    kept = spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m)
+    kept = kept and dependencies_kept(a, s, one, m, k, other)
+    if kept:
+        move(a, s, p, k)
+        move(a, s, q, m)
+    return kept
+
+
+@kernel
+def _drawn(a, f, p, rng):
+    """Return a machine that process p could be on."""
+    first, count = f.places_at[p], f.places_at[p + 1] - f.places_at[p]
+    return np.int64(f.places[first + below(rng, count)]) if count else below(rng, len(a.location))
+
+
+@kernel
+def _add(a, room, m, p, sign):
+    """Add process p to what is used and held on machine m, `room` (2, R), or take it away."""
+    for r in range(a.capacity.shape[1]):
+        need = sign * a.requirement[p, r]
+        room[0, r] += need
+        if not (a.transient[r] and a.home[p] == m):
+            room[1, r] += need
+
+
+@kernel
+def _has_room(a, room, m, p):
+    """Return whether machine m has room for what it holds, `room` (2, R), and process p; or -1."""
+    for r in range(a.capacity.shape[1]):
+        arrives = p >= 0 and not (a.transient[r] and a.home[p] == m)
+        if room[1, r] + arrives * a.requirement[p, r] > a.capacity[m, r]:
+            return False
     return True
 
 
 @kernel
-def _try_chain(a, s, p, q, m, bias, weights, temperature, rng, change):
-    """Move q to m, then p to where q was, if the rules and the temperature let them."""
-    k, before = s.machine[q], s.machine[p]
-    if before == k or m in (before, k) or not fits(a, s, p, k, q):
-        return False
-    if a.service[p] != a.service[q] and s.there[a.service[p], k]:
-        return False
-    if not shift_kept(a, s, q, m):
-        return False
-    old = cost(a, s, weights)
-    move(a, s, q, m)
-    if shift_kept(a, s, p, k):
-        move(a, s, p, k)
-        away = at_home(a, p, before, k) * bias[p] + at_home(a, q, k, m) * bias[q]
-        worse = cost(a, s, weights) - old + away * temperature
-        if worse <= 0 or worse <= most_worse(temperature, rng):
-            return True
-        move(a, s, p, before)
-    move(a, s, q, k)
-    return False
+def _makes_room(a, s, f, p, m, j, rng):
+    """Return how many processes leave machine m for p: to where p is, or to j; -1 if in vain."""
+    places = m, s.machine[p], j
+    for i in range(3):
+        for r in range(a.capacity.shape[1]):
+            f.rooms[i, 0, r], f.rooms[i, 1, r] = s.used[places[i], r], s.held[places[i], r]
+    _add(a, f.rooms[0], m, p, 1)
+    _add(a, f.rooms[1], places[1], p, -1)
+    gone, count, start = 0, s.count[m], below(rng, max(1, s.count[m]))
+    for i in range(count):
+        if _has_room(a, f.rooms[0], m, -1):
+            return gone
+        if gone == MOST:
+            return -1
+        q = s.members[m, (start + i) % count]
+        for k in range(1, 3 if j != m and j != places[1] else 2):
+            to = places[k]
+            if s.there[a.service[q], to] == 0 and _has_room(a, f.rooms[k], to, q):
+                _add(a, f.rooms[k], to, q, 1)
+                _add(a, f.rooms[0], m, q, -1)
+                f.trail[0, gone], f.trail[1, gone] = q, to
+                gone += 1
+                break
+    return gone if _has_room(a, f.rooms[0], m, -1) else -1
 
 
 @kernel
-def _overload(a, s, m):
-    """Return by how much machine m is above its safety in the worst resource, and that resource."""
-    worst, resource = 0.0, 0
-    for r in range(a.capacity.shape[1]):
-        over = (s.used[m, r] - a.safety[m, r]) / max(1, a.capacity[m, r])
-        if over > worst:
-            worst, resource = over, r
-    return worst, resource
+def _worse_by(a, s, f, p, m, j, gone, temperature):
+    """Return by how much an exchange is worse, but for the most moves of a service."""
+    k = s.machine[p]
+    places, load, balance = (m, k, j), 0, 0
+    for i in range(3 if j != m and j != k else 2):
+        one, other = row_costs(a, places[i], f.rooms[i, 0])
+        load += one - s.load[places[i]]
+        balance += other - s.balance[places[i]]
+    moves, away = move_cost(a, p, m) - move_cost(a, p, k), at_home(a, p, k, m) * f.bias[p]
+    for i in range(gone):
+        q, to = f.trail[0, i], f.trail[1, i]
+        moves += move_cost(a, q, to) - move_cost(a, q, m)
+        away += at_home(a, q, m, to) * f.bias[q]
+    return f.weights[0] * load + f.weights[1] * balance + f.weights[2] * moves + away * temperature
 
 
 @kernel
-def _best_place(a, s, q, empty, weights, rng, change):
-    """Return where process q costs least, `empty` or another machine that is tried; -1 for none."""
-    best, least = -1, math.inf
-    for k in range(PLACES):
-        m = empty
-        if k > 0:
-            m = a.home[q] if k == 1 else below(rng, len(a.location))
-        if m != s.machine[q] and shift_kept(a, s, q, m):
-            shift_change(a, s, q, m, change)
-            worse = weights[0] * change[0] + weights[1] * change[1] + weights[2] * change[2]
-            if worse < least:
-                best, least = m, worse
-    return best
-
-
-@kernel
-def _leaves(a, s, m, stays, resource, rng):
-    """Return the process of machine m, other than `stays`, that is to leave; -1 for none.
-
-    It is the one with most of a resource of three that are drawn.
-    """
-    chosen = -1
-    for _ in range(3):
-        q = s.members[m, below(rng, s.count[m])]
-        if q != stays and (
-            chosen < 0 or a.requirement[q, resource] > a.requirement[chosen, resource]
-        ):
-            chosen = q
-    return chosen
-
-
-@kernel
-def _try_rearrangement(a, s, p, m, bias, weights, temperature, rng, change, trail):
-    """Move process p to machine m, and what no longer fits there to others; return whether.
-
-    All of it is undone where a process finds no place or annealing rejects the sum. `trail`
-    (2, `LEAVE`) is scratch: processes that left m, and where they went.
-    """
-    service, before = a.service[p], s.machine[p]
-    if m == before or s.there[service, m]:
+def _try_exchange(a, s, f, p, m, j, temperature, rng):
+    """Move p to m, and what leaves no room for it to where p was, or to j; return whether."""
+    k = s.machine[p]
+    if m == k or s.there[a.service[p], m]:
         return False
-    if not spread_kept(a, s, service, before, m):
+    gone = _makes_room(a, s, f, p, m, j, rng)
+    if gone < 0:
         return False
-    if not dependencies_kept(a, s, service, before, m, -1):
+    worse, limit = _worse_by(a, s, f, p, m, j, gone, temperature), most_worse(temperature, rng)
+    most, each = s.costs[3], f.weights[2] * a.service_weight[0]
+    if worse - each * (gone + 1) > limit:
         return False
-    old, gone = cost(a, s, weights), 0
-    away = at_home(a, p, before, m) * bias[p]
     move(a, s, p, m)
-    over, resource = _overload(a, s, m)
-    while over > 0 and gone < LEAVE:
-        q = _leaves(a, s, m, p, resource, rng)
-        place = _best_place(a, s, q, before, weights, rng, change) if q >= 0 else -1
-        if place < 0:
-            break
-        away += at_home(a, q, m, place) * bias[q]
-        move(a, s, q, place)
-        trail[0, gone], trail[1, gone] = q, place
-        gone += 1
-        over, resource = _overload(a, s, m)
-    kept = True
-    for r in range(a.capacity.shape[1]):
-        kept = kept and s.held[m, r] <= a.capacity[m, r]
-    worse = cost(a, s, weights) - old + away * temperature
-    if kept and (worse <= 0 or worse <= most_worse(temperature, rng)):
-        return True
-    while gone > 0:
-        gone -= 1
-        move(a, s, trail[0, gone], m)
-    move(a, s, p, before)
-    return False
+    for i in range(gone):
+        move(a, s, f.trail[0, i], f.trail[1, i])
+    kept = worse + each * (s.costs[3] - most) <= limit and rules_kept(a, s, p, k)
+    for i in range(gone):
+        kept = kept and rules_kept(a, s, f.trail[0, i], m)
+    if not kept:
+        for i in range(gone):
+            move(a, s, f.trail[0, i], m)
+        move(a, s, p, k)
+    return kept
 
 
 @kernel
-def _rearrange(a, s, bias, weights, temperature, rng, change, trail):
-    """Try to give the largest process of an overloaded machine another one; return whether."""
-    for _ in range(8):
+def _exchange(a, s, f, temperature, rng):
+    """Try to make room for a process of an overloaded machine, or for a large one."""
+    p, q = below(rng, len(a.home)), below(rng, len(a.home))
+    if uniform(rng) < 0.5:
         k = below(rng, len(a.location))
-        over, resource = _overload(a, s, k)
-        if over > 0:
-            break
-    else:
-        return False
-    p = s.members[k, 0]
-    for i in range(1, s.count[k]):
-        if a.requirement[s.members[k, i], resource] > a.requirement[p, resource]:
-            p = s.members[k, i]
-    m = below(rng, len(a.location))
-    for r in range(a.capacity.shape[1]):
-        if a.requirement[p, r] > a.safety[m, r]:
+        for _ in range(2):
+            i = below(rng, len(a.location))
+            if s.load[i] > s.load[k]:
+                k = i
+        if s.count[k] == 0:
             return False
-    return _try_rearrangement(a, s, p, m, bias, weights, temperature, rng, change, trail)
+        p, q = s.members[k, below(rng, s.count[k])], s.members[k, below(rng, s.count[k])]
+    if f.rank[q] > f.rank[p]:
+        p = q
+    m = _drawn(a, f, p, rng)
+    j = _drawn(a, f, s.members[m, below(rng, s.count[m])], rng) if s.count[m] else m
+    return _try_exchange(a, s, f, p, m, j, temperature, rng)
 
 
 @kernel
-def anneal(a, s, order, rank, bias, odds, weights, temperature, steps, rng, change, trail):
-    """Try `steps` moves at a temperature; return how many were taken.
-
-    Parameters
-    ----------
-    order, rank : processes by size, and the place of each process in that order, (P,) each.
-    odds : (5,) cumulative: a shift, a swap, a swap of like sizes; the rest are chains. Then odds
-        that a shift is one home, and that a chain is a rearrangement.
-    bias : what it counts that a process is away from home, in temperatures, (P,).
-    change, trail : (3,) and (2, `LEAVE`) scratch.
-    """
-    processes, machines, taken = len(a.home), len(a.location), 0
+def anneal(a, s, f, temperature, steps, rng):
+    """Try `steps` moves at a temperature; return how many were taken."""
+    processes, taken = len(a.home), 0
     for _ in range(steps):
         p, drawn = below(rng, processes), uniform(rng)
-        if drawn < odds[0]:
-            m = a.home[p] if uniform(rng) < odds[3] else below(rng, machines)
+        if drawn < f.odds[0]:
+            m = a.home[p]
+            if uniform(rng) >= f.odds[3]:
+                m = _drawn(a, f, p, rng)
             if m != s.machine[p]:
-                taken += _try_shift(a, s, p, m, bias, weights, temperature, rng, change)
-        elif drawn < odds[2]:
-            if drawn < odds[1]:
-                q = below(rng, processes)
-            else:
-                far = 1 + below(rng, NEAR)
-                q = order[min(processes - 1, max(0, rank[p] + (far if rng[0] & 1 else -far)))]
-            taken += _try_swap(a, s, p, q, bias, weights, temperature, rng, change)
-        elif uniform(rng) < odds[4]:
-            taken += _rearrange(a, s, bias, weights, temperature, rng, change, trail)
-        else:
-            k, m = below(rng, machines), below(rng, machines)
+                taken += _try_shift(a, s, f, p, m, temperature, rng)
+        elif drawn < f.odds[1]:
+            k = _drawn(a, f, p, rng)
             if s.count[k] > 0:
-                q = s.members[k, below(rng, s.count[k])]
-                taken += _try_chain(a, s, p, q, m, bias, weights, temperature, rng, change)
+                q = np.int64(s.members[k, below(rng, s.count[k])])
+                taken += _try_swap(a, s, f, p, q, temperature, rng)
+        elif drawn < f.odds[2]:
+            far = 1 + below(rng, NEAR)
+            near = f.rank[p] + (far if rng[0] & 1 else -far)
+            q = f.order[min(processes - 1, max(0, near))]
+            taken += _try_swap(a, s, f, p, q, temperature, rng)
+        else:
+            taken += _exchange(a, s, f, temperature, rng)
     return taken
