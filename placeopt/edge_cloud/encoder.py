@@ -20,9 +20,10 @@ from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
 from placeopt.core.outside import checked_count
-from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, possible_nodes
+from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import Placement, cost, fits, latency, put, take
+from placeopt.edge_cloud.kernels import Placement, cost, latency, put, take
+from placeopt.edge_cloud.nearest import FullNodes, forget, nearest_fit, no_full_nodes, note
 
 
 class EncoderTables(NamedTuple):
@@ -30,27 +31,46 @@ class EncoderTables(NamedTuple):
 
     instance: EdgeCloudArrays
     order: np.ndarray  # (applications,)
-    legal_first: np.ndarray  # (microservices + 1,) into `legal`
+    legal_first: np.ndarray  # (microservices,) into `legal`
+    legal_end: np.ndarray  # (microservices,)
     legal: np.ndarray  # the nodes that can host a microservice, nearest to the source first
+
+
+class Scratch(NamedTuple):
+    """What decoding writes to."""
+
+    room: np.ndarray  # (nodes, 2)
+    hosts: np.ndarray  # (microservices,)
+    full: FullNodes
+
+
+def _legal_nodes(instance: EdgeCloudArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``legal_first``, ``legal_end`` and ``legal`` of `EncoderTables`.
+
+    Microservices of one source that the same sizes of nodes can host have their nodes in common.
+    """
+    sizes, size_of = np.unique(instance.capacity, axis=0, return_inverse=True)
+    large = np.ones((len(instance.demand), len(sizes)), dtype=bool)
+    for r in range(sizes.shape[1]):
+        large &= instance.demand[:, r, None] <= sizes[:, r]
+    sources, size_of = instance.source[instance.application_of], size_of.ravel()
+    parts: dict[tuple[int, bytes], int] = {}
+    nodes: list[np.ndarray] = []
+    part = np.empty(len(large), dtype=np.int64)
+    for service, (source, row) in enumerate(zip(sources.tolist(), large, strict=True)):
+        part[service] = parts.setdefault((source, row.tobytes()), len(parts))
+        if len(nodes) < len(parts):
+            near = instance.near[source]
+            nodes.append(near[row[size_of[near]] & np.isfinite(instance.delay[source, near])])
+    first = np.cumsum([0, *map(len, nodes)])
+    return first[part], first[part + 1], np.concatenate(nodes)
 
 
 @kernel
 def _node_of(tables, service, gene):
     """Return the node that a gene stands for, -1 where no node can host the microservice."""
     first = tables.legal_first[service]
-    return tables.legal[first + gene] if first < tables.legal_first[service + 1] else -1
-
-
-@kernel
-def _nearest_fit(instance, placement, service, wanted):
-    """Return the node nearest to the wanted one where a microservice fits, -1 for none."""
-    if wanted >= 0:
-        for node in instance.near[wanted]:
-            if instance.delay[wanted, node] == np.inf:
-                break
-            if fits(instance, placement, service, node):
-                return node
-    return -1
+    return tables.legal[first + gene] if first < tables.legal_end[service] else -1
 
 
 @kernel
@@ -73,37 +93,38 @@ def _place_together(instance, placement, application):
 
 
 @kernel
-def _place(tables, genes, room, hosts):
-    """Decode a vector into `hosts`, with `room` as scratch; return the applications left out."""
-    instance, left_out = tables.instance, 0
+def _place(tables, genes, scratch):
+    """Decode a vector, (microservices,), into `scratch`; return the applications left out."""
+    instance, room, hosts, full = tables.instance, scratch.room, scratch.hosts, scratch.full
+    left_out = 0
     for node in range(len(room)):
         copy_row(instance.capacity[node], room[node])
     hosts[:] = -1
+    forget(full, room)
     placement = Placement(hosts, room)
     for application in tables.order:
         first, last = instance.first[application], instance.first[application + 1]
         for service in range(first, last):
             wanted = _node_of(tables, service, genes[service])
-            node = _nearest_fit(instance, placement, service, wanted)
+            node = nearest_fit(instance, full, placement, service, wanted)
             if node < 0:
                 for placed in range(first, service):
                     take(instance, placement, placed)
                 left_out += not _place_together(instance, placement, application)
+                forget(full, room)
                 break
             put(instance, placement, service, node)
+            note(full, room, node)
     return left_out
 
 
 @allocating_kernel
-def _evaluate(tables, X, room, hosts):
-    """Return cost and latency, (len(X), 2), and the share of applications left out, (len(X),).
-
-    `room` and `hosts` are scratch.
-    """
-    instance, applications = tables.instance, len(tables.order)
+def _evaluate(tables, X, scratch):
+    """Return cost and latency, (len(X), 2), and the share of applications left out, (len(X),)."""
+    instance, applications, hosts = tables.instance, len(tables.order), scratch.hosts
     F, left_out = np.zeros((len(X), 2)), np.empty(len(X))
     for k in range(len(X)):
-        left_out[k] = _place(tables, X[k], room, hosts) / applications
+        left_out[k] = _place(tables, X[k], scratch) / applications
         for service in range(len(hosts)):
             if hosts[service] >= 0:
                 F[k, 0] += cost(instance, service, hosts[service])
@@ -113,9 +134,19 @@ def _evaluate(tables, X, room, hosts):
 
 
 @kernel
+def _write_genes(tables, hosts, genes):
+    """Write the gene of each node in `hosts`, (microservices,), to `genes`, which are 0."""
+    for service in range(len(hosts)):
+        for k in range(tables.legal_first[service], tables.legal_end[service]):
+            if tables.legal[k] == hosts[service]:
+                genes[service] = k - tables.legal_first[service]
+                break
+
+
+@kernel
 def _random_gene(tables, service, random):
     """Return a random gene of a microservice, of a near node more often; advances `random`."""
-    choices = tables.legal_first[service + 1] - tables.legal_first[service]
+    choices = tables.legal_end[service] - tables.legal_first[service]
     return int(uniform(random) ** 2 * choices)
 
 
@@ -135,7 +166,7 @@ def _mutate(tables, genes, random):
         if kind >= 0.85:
             genes[service] = _random_gene(tables, service, random)
             continue
-        for k in range(tables.legal_first[service], tables.legal_first[service + 1]):
+        for k in range(tables.legal_first[service], tables.legal_end[service]):
             if tables.legal[k] == wanted:
                 genes[service] = k - tables.legal_first[service]
                 break
@@ -163,31 +194,32 @@ class EdgeCloudEncoder(Encoder):
     def __init__(self, problem: EdgeCloud, objectives: Sequence[Objective]):
         super().__init__(problem, objectives)
         instance = problem.arrays
-        possible = possible_nodes(instance)
-        sources = instance.source[instance.application_of]
-        nearest = (instance.near[source] for source in sources)
-        legal = [near[row[near]] for near, row in zip(nearest, possible, strict=True)]
-        first = np.cumsum([0, *map(len, legal)])
+        first, end, legal = _legal_nodes(instance)
         self.tables = EncoderTables(
             instance=instance,
             order=application_order(instance, "small-first"),
             legal_first=first,
-            legal=np.concatenate(legal),
+            legal_end=end,
+            legal=legal,
         )
-        self.upper = np.maximum(np.diff(first) - 1, 0)
+        self.upper = np.maximum(end - first - 1, 0)
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), 1
-        self._room, self._hosts = instance.capacity.copy(), np.full(self.num_genes, -1)
+        self._scratch = Scratch(
+            instance.capacity.copy(),
+            np.full(self.num_genes, -1),
+            no_full_nodes(instance),
+        )
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives) and G (n, 1): the share of applications without a place."""
-        F, left_out = _evaluate(self.tables, self.checked(X), self._room, self._hosts)
+        F, left_out = _evaluate(self.tables, self.checked(X), self._scratch)
         return F[:, self._columns], left_out[:, None]
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector."""
-        _place(self.tables, self.checked_one(genes), self._room, self._hosts)
-        return self.problem.plan(self._hosts)
+        _place(self.tables, self.checked_one(genes), self._scratch)
+        return self.problem.plan(self._scratch.hosts)
 
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan; `decode` gives a feasible plan back as it was."""
@@ -196,11 +228,8 @@ class EdgeCloudEncoder(Encoder):
 
     def vector(self, hosts: np.ndarray) -> np.ndarray:
         """Return the vector of nodes, (microservices,); gene 0 where a node cannot host."""
-        first, legal = self.tables.legal_first, self.tables.legal
-        service = np.repeat(np.arange(self.num_genes), np.diff(first))
         genes = np.zeros(self.num_genes, dtype=np.int64)
-        result = np.flatnonzero(legal == hosts[service])
-        genes[service[result]] = result - first[service[result]]
+        _write_genes(self.tables, np.asarray(hosts, dtype=np.int64), genes)
         return genes
 
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:

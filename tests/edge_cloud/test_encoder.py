@@ -65,3 +65,51 @@ def test_searches_are_served(name):
     )
     assert one.points == two.points and len(one) >= 3
     assert all(problem.evaluate(p.plan).values == p.values for p in one.points)
+
+
+def scanned(encoder, genes):
+    """Return the nodes of a vector by a look at all nodes, nearest first; None at a dead end."""
+    tables, a = encoder.tables, encoder.problem.arrays
+    room, hosts = a.capacity.copy(), np.full(len(a.demand), -1)
+
+    def fits(service, node):
+        ends = range(a.flow_first[service], a.flow_first[service + 1])
+        return (
+            (a.demand[service] <= room[node]).all()
+            and np.isfinite(a.delay[a.source[a.application_of[service]], node])
+            and all(
+                hosts[a.flow_other[k]] < 0
+                or a.delay[hosts[a.flow_other[k]], node] <= a.flow_limit[k]
+                for k in ends
+            )
+        )
+
+    for application in tables.order:
+        for service in range(a.first[application], a.first[application + 1]):
+            wanted = tables.legal[tables.legal_first[service] + genes[service]]
+            near = [v for v in a.near[wanted] if np.isfinite(a.delay[wanted, v])]
+            node = next((v for v in [wanted, *near] if fits(service, v)), -1)
+            if node < 0:
+                return None
+            hosts[service] = node
+            room[node] -= a.demand[service]
+    return hosts
+
+
+@pytest.mark.parametrize("load", [0.4, 0.9])
+def test_no_node_is_overlooked_where_many_are_full(load):
+    problem = EdgeCloud.generate(3, applications=30, load=load)
+    encoder = build_encoder(problem)
+    X, full = encoder.sample(np.random.default_rng(1), 12), 0
+    for genes in X:
+        hosts = scanned(encoder, genes)
+        if hosts is not None:
+            np.testing.assert_array_equal(problem.hosts(encoder.decode(genes)), hosts)
+            full += encoder._scratch.full.is_full.sum()
+    assert full > 0
+
+
+def test_nodes_are_shared_by_microservices_that_need_no_list_of_their_own():
+    problem = EdgeCloud.generate(3, applications=30)
+    tables = build_encoder(problem).tables
+    assert len(tables.legal) < (tables.legal_end - tables.legal_first).sum() / 4
