@@ -74,6 +74,15 @@ def tell_apart(
     return replace(site, nodes=nodes, room=room), results
 
 
+def largest_nodes(site: NodeCapacity) -> dict[str, PodSize]:
+    """Return what the largest node of each member cluster has free, where that is said."""
+    results = {}
+    for name, node in site.nodes.items():
+        if _is_member(node) and (grades := _grades(node, site.room[name])):
+            results[name] = PodSize(*(max(g.most[r] for g in grades) for r in range(2)))
+    return results
+
+
 def _is_member(node: KubernetesNode) -> bool:
     return node.kind == "Cluster"
 

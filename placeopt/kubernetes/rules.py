@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,11 +19,13 @@ from placeopt.kubernetes.budgets import budgets_of
 from placeopt.kubernetes.capacity import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.member_clusters import largest_nodes
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import HostPort, selects
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.replicas import Replica, grouped
+from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.volumes import SHARED, claims_of
 
 HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -212,18 +214,32 @@ class _Reader:
 
     def _allowed(self) -> None:
         units, nodes = self.site.units, self.site.nodes
-        everywhere = frozenset(nodes)
+        everywhere, largest = frozenset(nodes), largest_nodes(self.site)
         for k, (unit, where) in enumerate(
             zip(units, allowed(units, self.objects, nodes), strict=True)
         ):
+            if not where >= everywhere:
+                text = "node selectors, required node affinity, operating systems, volume zones"
+                note("kept", f"taints, {text}", unit.label)
+            where -= self._too_small(unit, largest)
             if where >= everywhere:
                 continue
             self.found.allowed[k] = self._set(where)
-            text = "taints, node selectors, required node affinity, operating systems, volume zones"
-            note("kept", text, unit.label)
             if unit.node is not None and unit.node not in where and not unit.stays:
                 text = "pods on nodes that their own rules no longer allow may stay there"
                 note("assumption", text, unit.label)
+
+    def _too_small(self, unit: Replica, largest: Mapping[str, PodSize]) -> set[str]:
+        """Return the member clusters that have no node for a replica; notes that this is kept."""
+        small = {
+            name
+            for name, size in largest.items()
+            if unit.size.cpu > size.cpu or unit.size.memory > size.memory
+        }
+        if small:
+            text = "pods that no node of a member cluster has room for, though the cluster has"
+            note("kept", text, unit.label)
+        return small
 
     def _set(self, where: frozenset[str]) -> str:
         """Return the name of a set of nodes."""

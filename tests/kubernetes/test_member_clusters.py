@@ -228,3 +228,18 @@ def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
     path = kubernetes_data / "kubernetes_cases" / "karmada_fragment.json"
     done = imported(tmp_path, json.loads(path.read_text())["items"], "edge-cloud")
     assert placed(done) == {"big": {"b": 1}}
+
+
+@pytest.mark.parametrize("case", WHERE)
+def test_rolling_updates_start_pods_only_where_a_node_has_room(case: str, tmp_path: Path) -> None:
+    clusters, workloads, wanted = WHERE[case]
+    options = {"missing_prices": "default=0.1", "leave_out": True}
+    done = imported(tmp_path, [*clusters, *workloads], "rolling-update", **options)
+    for name in ("big", "huge", "fat"):
+        pods = [
+            m
+            for a in done.document["applications"]
+            for m in a["microservices"]
+            if m["name"].startswith(f"{name}-")
+        ]
+        assert {m["node"] for m in pods} <= set(wanted.get(name, {}))
