@@ -112,8 +112,10 @@ def main() -> None:
         f"more than a day have {_long(arrays):.0%} of the GPU-hours: a plan that puts them on "
         "fewer or cheaper nodes saves for days. placeopt's plans free nodes, and replace them by "
         "cheaper ones with room for what fits nowhere else; Karpenter stops every pod that it "
-        "moves. `moves=1%` is a share of the pods that run or came since the last plan; what a "
-        f"night does not use is kept for later ones. It moves {few[2]:,.0f} pods in all.",
+        "moves. `moves=1%` is a share of the pods that run or came since the last plan: none on "
+        f"most nights, since there are too few; {few[2]:,.0f} in all. How placeopt chooses what to "
+        "buy for pods that wait was tried out on the first seed of this trace, and on drawn ones, "
+        "where it changes nothing.",
         "The scheduler scores by MostAllocated with placeopt, HighNodeUtilization and `rule=most`, "
         "by LeastAllocated, its default, with the others. "
         "Karpenter is compared where it is cheaper. Karpenter and cluster-autoscaler look every "

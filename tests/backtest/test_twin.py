@@ -235,7 +235,7 @@ def test_a_share_of_moves_counts_the_pods_since_the_last_plan() -> None:
     document = trace([node("a"), node("b")], pods)
     text = "placeopt:interval=1000s,rule=least,moves="
     assert played(document, text + "2%").ledger.moved == 1  # of 97
-    assert played(document, text + "0.3%").ledger.moved == 0
+    assert played(document, text + "1%").ledger.moved == 0
 
 
 def test_a_policy_cannot_see_what_is_to_come() -> None:
@@ -254,16 +254,6 @@ def test_a_policy_cannot_see_what_is_to_come() -> None:
     pods = [pod(f"p{k}", 100, 100 * k, 100 * k + 50) for k in range(9)]
     played(trace([node("a")], pods), Watching())
     assert seen[:4] == [{1}, {2}, {2}, {3}] and seen[-1] == {9}
-
-
-def test_moves_that_a_plan_does_not_use_are_kept() -> None:
-    """Two pods, half of one a plan: the second plan moves one. Looks are at 1,020 and 2,040 s."""
-    document = trace([node("a"), node("b")], [pod("p", 1000, 0), pod("q", 1000, 0)])
-    text = "placeopt:interval=1000s,rule=least,moves="
-    twin = played(document, text + "25%")
-    assert twin.ledger.moved == 1
-    assert twin.ledger.usd == pytest.approx((3600 + 2040 + 10) / 3600)
-    assert played(document, text + "10%").ledger.moved == 0
 
 
 def test_a_plan_is_sought_again_when_something_has_changed(monkeypatch: Any) -> None:

@@ -43,7 +43,7 @@ class Consolidating(Policy):
         s between two plans.
     moves : float
         Pods that a plan moves, at most; below 1: a share of those that run or came since the last
-        plan. What a plan does not use of the share is kept for later ones.
+        plan.
     weight : float
         USD that a move has to save.
     tries : float
@@ -86,7 +86,6 @@ class Consolidating(Policy):
         self.unneeded, self.keep, self.rule = unneeded, int(keep), rule
         self._since: dict[int, float] = {}
         self._next = interval
-        self._kept = 0.0  # moves of the share that no plan has used
         self._nothing: tuple[float, ...] = ()  # where no plan was found last, and until when
         self._targets: set[int] = set()
         self.method, self.evaluations = method, int(evaluations)
@@ -111,7 +110,7 @@ class Consolidating(Policy):
         for action in gone:
             if action.do == "close":
                 view.room.state[action.which] = OFF
-        actions = self._limited(view)
+        actions = self._plan(view)
         self._targets = {action.to for action in actions}
         return gone + actions
 
@@ -119,18 +118,10 @@ class Consolidating(Policy):
         """Return the pods that run, the newest first: others like them will come."""
         return sorted((p for pods in view.on_node for p in pods), reverse=True)
 
-    def _limited(self, view: ClusterView) -> list[Action]:
-        """Return a plan within the moves that there may be."""
-        if self.moves >= 1:
-            return self._plan(view, self.moves)
-        self._kept += self.moves * self._there(view)
-        actions = self._plan(view, math.floor(self._kept)) if self._kept >= 1 else []
-        self._kept -= sum(action.do == "move" for action in actions)
-        return actions
-
-    def _plan(self, view: ClusterView, limit: float) -> list[Action]:
+    def _plan(self, view: ClusterView) -> list[Action]:
         """Return a plan; where there is none, the next is sought in a day or after a change."""
         room = view.room
+        limit = self.moves if self.moves >= 1 else math.floor(self.moves * self._there(view))
         here = (float(room.version.sum()), float(room.state.sum()), float(view.price.sum()), limit)
         if self._nothing[:-1] == here and view.now < self._nothing[-1]:
             return []
