@@ -207,7 +207,7 @@ def _exchange(a, s, f, temperature, rng):
         p, q = s.members[k, below(rng, s.count[k])], s.members[k, below(rng, s.count[k])]
     if f.rank[q] > f.rank[p]:
         p = q
-    m = _drawn(a, f, p, rng)
+    m = a.home[p] if uniform(rng) < f.odds[3] else _drawn(a, f, p, rng)
     j = _drawn(a, f, s.members[m, below(rng, s.count[m])], rng) if s.count[m] else m
     return _try_exchange(a, s, f, p, m, j, temperature, rng)
 
