@@ -2,7 +2,9 @@
 
 import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -44,6 +46,17 @@ def compare(problem, kind, goals=None):
 def test_a_model_is_as_good_as_the_front(kind):
     sizes, goals = SMALL[kind]
     compare(registry.problem_class(kind).generate(1, **sizes), kind, goals)
+
+
+def test_sizes_of_the_table_differ(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cpu_clock", ModuleType("cpu_clock"))
+    path = Path(__file__).parents[1] / "benchmarks" / "peers.py"
+    spec = spec_from_file_location("table_of_peers", path)
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    for kind, sizes in script.SIZES.items():
+        documents = [script.instance(kind, k, 1).to_document() for k in range(len(sizes))]
+        assert len(set(map(repr, documents))) == len(sizes), kind
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
