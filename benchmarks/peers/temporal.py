@@ -44,6 +44,15 @@ class _Model:
         for start, begin in zip(self.start, self.begin, strict=True):
             model.add_exactly_one(begin)
             model.add(start == sum(t * literal for t, literal in enumerate(begin)))
+        self.runs = [self._runs(i) for i in range(len(self.begin))]
+
+    def _runs(self, i: int) -> list[Any]:
+        """Return for each slot whether a request runs: whether it began at most so long ago."""
+        begin, length = self.begin[i], int(self.a.durations[i])
+        runs = [self.model.new_bool_var("") for _ in range(self.instance.horizon_slots)]
+        for t, literal in enumerate(runs):
+            self.model.add(sum(begin[max(0, t - length + 1) : t + 1]) == literal)
+        return runs
 
     def _add_leases(self, replicas: Sequence[int]) -> None:
         """Add the offer and pricing of each machine, and of each replica."""
@@ -104,27 +113,36 @@ class _Model:
         return spot * (1 / (len(a.replicas) * a.interruption_scale))
 
     def cost(self) -> Any:
-        """Return the price of all machines: of reserved ones for all slots."""
-        a, model, horizon, terms = self.a, self.model, self.instance.horizon_slots, []
-        most = max(a.slot_costs.values()) * horizon
+        """Return the price of all machines: of reserved ones for all slots.
+
+        What a machine hosts takes no more of it than it has in the slots that are paid.
+        """
+        a, model, horizon, paid = self.a, self.model, self.instance.horizon_slots, []
         for b in range(len(self.request)):
-            busy = sum(self._busy(b))
-            paid = model.new_int_var(0, most, "")
-            for q, price in a.slot_costs.items():
-                slots = horizon if q[1] == "reserved" else busy
-                model.add(paid >= int(price) * slots).only_enforce_if(self.lease[b, q])
-            terms.append(paid)
-        return sum(terms) * (1 / a.cost_scale)
+            slots = {q: model.new_int_var(0, horizon, "") for q in self.leases}
+            for q, count in slots.items():
+                if q[1] == "reserved":
+                    model.add(count == horizon * self.lease[b, q])
+                else:
+                    model.add(count <= horizon * self.lease[b, q])
+                paid.append(int(a.slot_costs[q]) * count)
+            model.add(sum(slots.values()) >= sum(self._busy(b)))
+            for r in range(2):
+                work = sum(
+                    int(a.durations[i] * a.demands[i, r]) * self.on[j, b]
+                    for j, i in enumerate(self.request)
+                    if j >= b
+                )
+                model.add(work <= sum(int(a.capacities[q[0], r]) * n for q, n in slots.items()))
+        return sum(paid) * (1 / a.cost_scale)
 
     def _busy(self, b: int) -> list[Any]:
         """Return for each slot whether a machine hosts something."""
-        model, a = self.model, self.a
+        model = self.model
         slots = [model.new_bool_var("") for _ in range(self.instance.horizon_slots)]
         for j in range(b, len(self.request)):
-            i = self.request[j]
-            for t, begin in enumerate(self.begin[i]):
-                for slot in slots[t : t + int(a.durations[i])]:
-                    model.add_bool_or([slot, ~begin, ~self.on[j, b]])
+            for slot, runs in zip(slots, self.runs[self.request[j]], strict=True):
+                model.add_bool_or([slot, ~runs, ~self.on[j, b]])
         return slots
 
     def plan(self, solver: cp_model.CpSolver) -> dict[str, Any]:
