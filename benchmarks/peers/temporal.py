@@ -1,4 +1,8 @@
-"""Temporal: machines named by their first replica, intervals, and slots in which they are busy."""
+"""Temporal: machines named by their first replica, intervals, and slots in which they are busy.
+
+It is not the best model there is: another one, with sessions of machines, ended with the optimum of
+ten requests in 3 to 6 CPU seconds on seed 1; this one has not after 20.
+"""
 
 from __future__ import annotations
 
