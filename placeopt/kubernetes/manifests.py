@@ -96,7 +96,7 @@ _UNSPACED = {
 
 @dataclass
 class ReadViews:
-    """What views were read as: of a cluster in which few objects change, only these are read anew.
+    """Objects that were read before, by view: after a change only what changed is read again.
 
     Attributes
     ----------

@@ -76,7 +76,7 @@ class ContainerSpec:
 
 @dataclass
 class PodSpec:
-    """What a pod runs and where it may run; what is asked often is worked out once."""
+    """What a pod runs and where it may run. Read only: properties are computed once."""
 
     view: View
     containers: list[ContainerSpec]

@@ -429,10 +429,10 @@ def _hop(moves, state, part, enables):
 
 @kernel
 def _hop_ahead(moves, state, ahead, max_hops):
-    """Make a hop of the moves in `ahead`, (P,), before all others; changes `state`.
+    """Make a hop of each move in `ahead`, (P,), before all other moves; changes `state`.
 
-    What rules let into no node in the end has a way round them while most nodes are still there.
-    Nodes that are used in the end come first, of them those with most room then.
+    Rules may refuse a pod on every node later on, when most nodes are gone; now another node still
+    takes it. The kernel prefers nodes that the plan keeps, and of these the emptiest at its end.
     """
     load, new = state.load, moves.new
     for p in range(len(ahead)):

@@ -119,7 +119,7 @@ class Consolidating(Policy):
         return sorted((p for pods in view.on_node for p in pods), reverse=True)
 
     def _plan(self, view: ClusterView) -> list[Action]:
-        """Return a plan; where there is none, the next is sought in a day or after a change."""
+        """Return a plan. After a search without one, wait for a change of the cluster or a day."""
         room = view.room
         limit = self.moves if self.moves >= 1 else math.floor(self.moves * self._there(view))
         here = (float(room.version.sum()), float(room.state.sum()), float(view.price.sum()), limit)

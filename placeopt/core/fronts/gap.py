@@ -39,10 +39,10 @@ def gap_in_words(front: Front) -> str:
 def graded(front: Front, goal: str) -> Front:
     """Return a front with what its bounds prove of its points.
 
-    A point that no bound dominates is optimal: no plan dominates it. A bound that is above a value
-    by rounding alone counts as below it. The gap of another point is the share by which its value
-    of `goal` could fall at most, the other objectives being no worse; None where `goal` is no
-    objective of the front.
+    A point is optimal, so that no plan dominates it, if no bound dominates it. A bound that
+    exceeds a value by rounding alone counts as equal to it. Any other point has a gap: the largest
+    share by which its value of `goal` could fall while no other objective gets worse; None where
+    the front has no such objective. A point that no bound covers stays as it is.
     """
     names, bounds = [o.name for o in front.objectives], np.array(front.bounds)
     columns = np.ascontiguousarray(bounds.T)  # columns are compared faster than rows

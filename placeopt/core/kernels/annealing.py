@@ -17,3 +17,9 @@ def most_worse(temperature, random, k=0):
     advances generator `k` of `random`.
     """
     return -temperature * np.log(1.0 - uniform(random, k))
+
+
+@kernel
+def factor(first, last, rounds):
+    """Return the factor of each round that leads from the first temperature to the last one."""
+    return (last / first) ** (1.0 / max(1, rounds))

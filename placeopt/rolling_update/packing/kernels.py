@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.annealing import most_worse
+from placeopt.core.kernels.annealing import factor, most_worse
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.rolling_update.packing.loads import (
@@ -490,7 +490,7 @@ def repair(instance, state, rounds, hottest, coldest):
     nodes = state.open_first[-1]
     if nodes == 0:
         return state.num_overloaded[0] == 0
-    temperature, cooling = hottest, (coldest / hottest) ** (1.0 / max(1, rounds))
+    temperature, cooling = hottest, factor(hottest, coldest, rounds)
     for _ in range(rounds):
         if state.num_overloaded[0] == 0:
             return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.annealing import most_worse
+from placeopt.core.kernels.annealing import factor, most_worse
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
@@ -54,8 +54,8 @@ def return_home(instance, state, rounds, hottest, coldest, lightest, heaviest, b
     for i in range(len(state.node)):
         starts += not rests_on(instance, i, state.node[i])
         floor += not (instance.rests[i] and state.open[instance.home[i]])
-    temperature, cooling = hottest, (coldest / hottest) ** (1.0 / max(1, rounds))
-    weight, growth = lightest, (heaviest / lightest) ** (1.0 / max(1, rounds))
+    temperature, cooling = hottest, factor(hottest, coldest, rounds)
+    weight, growth = lightest, factor(lightest, heaviest, rounds)
     for _ in range(rounds):
         i = _chosen(state)
         n, h = state.open_nodes[below(state.random, nodes)], instance.home[i]
