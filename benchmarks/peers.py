@@ -1,15 +1,16 @@
 """placeopt beside the CP-SAT models of benchmarks/peers, which an expert would write, and pymoo.
 
 Needs OR-Tools, which is no dependency: ``pip install ortools``. Every cell is kept, so that a run
-that was stopped goes on. ``--measured`` writes the page with the rows that are there, and no
-others. Cells come in the order of the weights, then of the sizes: a run that is stopped has some
-rows of all problems.
+that was stopped goes on. ``--measure`` names what is measured; with nothing behind it the page has
+what is there. Sums come in the order of the weights, then of the seeds: a run that is stopped has
+some of all problems and sizes.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -49,6 +50,17 @@ WEIGHTS = {
 }
 #: Least share by which sums count as different.
 EQUAL = 1e-6
+#: CPU seconds of `auto` for the front that goals are scaled to.
+RANGES = 5.0
+#: What a run may measure.
+PARTS = ("ranges", "CP-SAT", "placeopt", "fronts", "pymoo")
+#: Largest shares of requests that may be refused.
+CAPS: dict[str, tuple[float | None, ...]] = {"multi-cluster": (0.0, 0.05)}
+#: Why placeopt may be behind.
+WHY = (
+    "placeopt divides its time among all weights and the rest of the front; CP-SAT has as much for "
+    "this one sum."
+)
 #: CPU seconds of whole fronts, placeopt's and CP-SAT's; of placeopt's front and pymoo's.
 WHOLE, PLAIN = (10.0, 60.0), (1.0, 30.0)
 #: Which of the sizes these are measured at.
@@ -59,13 +71,13 @@ class _NotMeasuredError(Exception):
     """A cell is not there, and this run is not to measure it."""
 
 
-def cell(run: Benchmark, key: str, work: Callable[[], Any]) -> Any:
-    """Return a kept cell, or measure it where this run may."""
+def cell(run: Benchmark, part: str, key: str, work: Callable[[], Any]) -> Any:
+    """Return a kept cell, or measure it where this run measures such a part."""
 
     def missing() -> Any:
         raise _NotMeasuredError(key)
 
-    return run.cell(key, missing if run.measured else work)
+    return run.cell(f"{part}: {key}", work if part in run.measure else missing)
 
 
 def instance(kind: str, size: int, seed: int) -> Any:
@@ -79,35 +91,45 @@ def asked(kind: str, cap: float | None) -> dict[str, Any]:
     return {"objectives": goals or None} | ({} if cap is None else {"limits": {"rejected": cap}})
 
 
-def front(kind: str, size: int, seed: int, cap: float | None, seconds: float) -> dict[str, Any]:
-    """Return the least weighted sums of the front of ``auto``, and the ranges of its goals."""
+def ranges(kind: str, size: int, seed: int, cap: float | None) -> dict[str, Any]:
+    """Return the goals of sums, and the ranges of a front to which they are scaled."""
     result = placeopt.solve(
-        instance(kind, size, seed), seconds=seconds, seed=seed, **asked(kind, cap)
+        instance(kind, size, seed), seconds=RANGES, seed=seed, **asked(kind, cap)
     )
     count = len(GOALS.get(kind, result.objectives))
     goals = names_of(result.objectives)[:count]
     if not result.points:
-        return {"best": [], "widths": [1.0] * count, "goals": goals}
-    values = result.values[:, :count]
-    widths = np.maximum(np.ptp(values, axis=0), 1e-9)
-    best = [float((values @ (np.array(w) / widths)).min()) for w in WEIGHTS[count]]
-    return {"best": best, "widths": widths.tolist(), "goals": goals}
+        return {"goals": goals, "widths": [1.0] * count}
+    widths = np.maximum(np.ptp(result.values[:, :count], axis=0), 1e-9)
+    return {"goals": goals, "widths": widths.tolist()}
+
+
+def ours(
+    kind: str, size: int, seed: int, cap: float | None, seconds: float, widths: list[float]
+) -> list[float]:
+    """Return the least sum of the front of ``auto`` for each weight; nothing without a plan."""
+    result = placeopt.solve(
+        instance(kind, size, seed), seconds=seconds, seed=seed, **asked(kind, cap)
+    )
+    if not result.points:
+        return []
+    values = result.values[:, : len(widths)]
+    return [float((values @ (np.array(w) / widths)).min()) for w in WEIGHTS[len(widths)]]
 
 
 def peer(
-    kind: str, size: int, seed: int, cap: float | None, seconds: float, weights: list[float]
-) -> dict[str, Any]:
-    """Return the weighted sum of the plan of CP-SAT by the referee, None where it has none."""
-    problem, began = instance(kind, size, seed), time.process_time()
-    best = import_module("peers." + kind.replace("-", "_")).best
-    plan = best(problem, np.array(weights), cap, seconds, seed)
-    cpu = time.process_time() - began
-    if plan is None:
-        return {"value": None, "cpu": cpu}
-    verdict = problem.evaluate(plan)
+    kind: str, size: int, seed: int, cap: float | None, limits: list[float], weights: list[float]
+) -> list[float | None]:
+    """Return the weighted sum of CP-SAT's plan after each limit, None where it has none."""
+    problem = instance(kind, size, seed)
     goals = GOALS.get(kind) or names_of(problem.objectives)
-    values = [verdict.values[c] for c in problem.columns(problem.select(goals))]
-    return {"value": float(np.dot(weights, values)) if verdict.feasible else None, "cpu": cpu}
+    columns = problem.columns(problem.select(goals))
+    best, values = import_module("peers." + kind.replace("-", "_")).best, []
+    for plan in best(problem, np.array(weights), cap, limits, seed):
+        verdict = None if plan is None else problem.evaluate(plan)
+        legal = verdict is not None and verdict.feasible
+        values.append(float(np.dot(weights, np.array(verdict.values)[columns])) if legal else None)
+    return values
 
 
 def name(kind: str, size: int) -> str:
@@ -115,26 +137,48 @@ def name(kind: str, size: int) -> str:
     return ", ".join(f"{v} {k}" for k, v in SIZES[kind][size].items()) or "10 applications"
 
 
-def row(run: Benchmark, kind: str, size: int, cap: float | None, seed: int, at: int) -> list[Any]:
-    """Return a row of the table."""
-    seconds, key = run.seconds, f"{kind} {size} cap {cap} seed {seed} in {run.seconds} s"
-    ours = cell(run, key, lambda: front(kind, size, seed, cap, seconds))
-    head = [kind, name(kind, size), "" if cap is None else f"{cap:.0%}", seed]
-    chosen = WEIGHTS[len(ours["goals"])][at]
-    weights = (np.array(chosen) / ours["widths"]).tolist()
-    arguments = (kind, size, seed, cap, seconds, weights)
-    theirs = cell(run, f"{key} weights {at}", lambda: peer(*arguments))
-    said = ", ".join(f"{w:.2g} {goal}" for w, goal in zip(chosen, ours["goals"], strict=True))
-    other = theirs["value"]
-    if not ours["best"]:
-        text = "no plan" if other is None else f"{other:.5g}"
-        return [*head, said, "no plan", text, "", "yes" if other is None else "**no**"]
-    best = ours["best"][at]
-    if other is None:
-        return [*head, said, f"{best:.5g}", "no plan", "", "yes"]
-    above = best / other - 1
-    holds = "yes" if above <= EQUAL else "**no**"
-    return [*head, said, f"{best:.5g}", f"{other:.5g}", f"{above:+.2%}", holds]
+@dataclass
+class Sum:
+    """A weighted sum after a limit: of which instance, and what both have; None without a plan."""
+
+    head: tuple[Any, ...]
+    seed: int
+    weights: str
+    placeopt: float | None
+    cp_sat: float | None
+
+    @property
+    def above(self) -> float | None:
+        """How far placeopt is above CP-SAT, as a part; None where one of them has no plan."""
+        one, other = self.placeopt, self.cp_sat
+        return None if one is None or other is None else one / other - 1
+
+    @property
+    def holds(self) -> bool:
+        """Whether placeopt is at or below CP-SAT."""
+        return self.cp_sat is None or (self.above is not None and self.above <= EQUAL)
+
+
+def compared(
+    run: Benchmark, kind: str, size: int, cap: float | None, seed: int, at: int
+) -> Iterator[Sum]:
+    """Yield a sum after each limit; CP-SAT has one run for all limits."""
+    key, whose = f"{kind} {size} cap {cap} seed {seed}", (kind, size, seed, cap)
+    scale = cell(run, "ranges", key, lambda: ranges(*whose))
+    widths, goals = scale["widths"], scale["goals"]
+    chosen = WEIGHTS[len(goals)][at]
+    weights = (np.array(chosen) / widths).tolist()
+    limits = list(run.limits)
+    theirs = cell(run, "CP-SAT", f"{key} weights {at}", lambda: peer(*whose, limits, weights))
+    said = ", ".join(f"{w:.2g} {goal}" for w, goal in zip(chosen, goals, strict=True))
+    refused = "" if cap is None else f"{cap:.0%}"
+    for seconds, other in zip(limits, theirs, strict=True):
+        with suppress(_NotMeasuredError):
+            sums = cell(
+                run, "placeopt", f"{key} in {seconds:g} s", partial(ours, *whose, seconds, widths)
+            )
+            mine = sums[at] if sums else None
+            yield Sum((kind, name(kind, size), refused, f"{seconds:g}"), seed, said, mine, other)
 
 
 def points(kind: str, seed: int, seconds: float, limited: bool) -> dict[str, Any]:
@@ -149,11 +193,11 @@ def points(kind: str, seed: int, seconds: float, limited: bool) -> dict[str, Any
     }
 
 
-def front_of_sums(kind: str, seed: int, ours: dict[str, Any]) -> list[list[float]]:
+def front_of_sums(kind: str, seed: int, front: dict[str, Any]) -> list[list[float]]:
     """Return the values of the plans of CP-SAT for weights that get finer."""
-    problem, widths = instance(kind, MIDDLE, seed), np.ptp(np.array(ours["values"]), axis=0)
+    problem, widths = instance(kind, MIDDLE, seed), np.ptp(np.array(front["values"]), axis=0)
     best = import_module("peers." + kind.replace("-", "_")).best
-    columns = problem.columns(problem.select(ours["goals"]))
+    columns = problem.columns(problem.select(front["goals"]))
     cap = 0.0 if kind == "multi-cluster" else None
     sweep = import_module("peers.fronts").sweep
     values: list[list[float]] = sweep(
@@ -183,15 +227,15 @@ def volumes(*sets: Any) -> list[float]:
 def whole_row(run: Benchmark, kind: str, seed: int) -> list[Any]:
     """Return a row of whole fronts."""
     key = f"whole front of {kind} seed {seed}"
-    ours = cell(run, key, lambda: points(kind, seed, WHOLE[0], True))
-    theirs = cell(run, f"{key} by CP-SAT", lambda: front_of_sums(kind, seed, ours))
-    mine, other = volumes(ours["values"], theirs)
+    have = cell(run, "fronts", key, lambda: points(kind, seed, WHOLE[0], True))
+    theirs = cell(run, "fronts", f"{key} by CP-SAT", lambda: front_of_sums(kind, seed, have))
+    mine, other = volumes(have["values"], theirs)
     behind = (
         0.0
         if not theirs
-        else max(0.0, epsilon(*scaled(np.array(ours["values"]), np.array(theirs))))
+        else max(0.0, epsilon(*scaled(np.array(have["values"]), np.array(theirs))))
     )
-    counts = len(ours["values"]), len(np.unique(np.array(theirs), axis=0))
+    counts = len(have["values"]), len(np.unique(np.array(theirs), axis=0))
     holds = "yes" if mine >= other * (1 - EQUAL) else "**no**"
     return [kind, *counts, f"{mine:.4f}", f"{other:.4f}", f"{behind:.2%}", holds]
 
@@ -199,12 +243,12 @@ def whole_row(run: Benchmark, kind: str, seed: int) -> list[Any]:
 def plain_row(run: Benchmark, kind: str, seed: int) -> list[Any]:
     """Return a row of pymoo: when it has what placeopt has."""
     key = f"plain front of {kind} seed {seed}"
-    ours = cell(run, key, lambda: points(kind, seed, PLAIN[0], False))
-    theirs = cell(run, f"{key} by pymoo", lambda: pymoo(kind, seed, ours["goals"]))
-    mine, *rest = volumes(ours["values"], *(values for _, values in theirs))
-    reached = [seconds for (seconds, _), have in zip(theirs, rest, strict=True) if have >= mine]
+    have = cell(run, "pymoo", key, lambda: points(kind, seed, PLAIN[0], False))
+    theirs = cell(run, "pymoo", f"{key} by pymoo", lambda: pymoo(kind, seed, have["goals"]))
+    mine, *rest = volumes(have["values"], *(values for _, values in theirs))
+    reached = [seconds for (seconds, _), volume in zip(theirs, rest, strict=True) if volume >= mine]
     ratio = f"{reached[0] / PLAIN[0]:.3g}" if reached else f"above {PLAIN[1] / PLAIN[0]:g}"
-    return [kind, ", ".join(ours["goals"]), f"{mine:.4f}", f"{rest[-1]:.4f}", ratio]
+    return [kind, ", ".join(have["goals"]), f"{mine:.4f}", f"{rest[-1]:.4f}", ratio]
 
 
 def measured(rows: Iterable[Callable[[], list[Any]]]) -> list[list[Any]]:
@@ -218,18 +262,46 @@ def measured(rows: Iterable[Callable[[], list[Any]]]) -> list[list[Any]]:
     return result
 
 
-def sums(run: Benchmark) -> list[list[Any]]:
-    """Return the rows of weighted sums, sorted by problem and size."""
-    rows = [
-        partial(row, run, kind, size, cap, seed, at)
-        for at in range(run.weights)
-        for size in range(run.sizes)
-        for seed in range(run.first, run.first + run.seeds)
-        for kind in run.kinds
-        for cap in ((0.0, 0.05) if kind == "multi-cluster" else (None,))
+def all_sums(run: Benchmark) -> list[Sum]:
+    """Return the sums that are there, or that this run measures."""
+    result: list[Sum] = []
+    for at in range(run.weights):
+        for seed in range(run.first, run.first + run.seeds):
+            for size in range(run.sizes):
+                for kind in run.kinds:
+                    for cap in CAPS.get(kind, (None,)):
+                        with suppress(_NotMeasuredError):
+                            result.extend(compared(run, kind, size, cap, seed, at))
+    return result
+
+
+def by_instance(run: Benchmark, sums: list[Sum]) -> list[list[Any]]:
+    """Return a row for each problem, size, cap and limit: how placeopt stands in all its sums."""
+    order = [(k, name(k, s)) for k in run.kinds for s in range(run.sizes)]
+    rows = []
+    for head in sorted({one.head for one in sums}, key=lambda h: (order.index(h[:2]), *h[2:])):
+        of = [one for one in sums if one.head == head]
+        above = [one.above for one in of if one.above is not None]
+        parts = [f"{p:+.2%}" for p in (min(above), np.median(above), max(above))] if above else []
+        held, without = sum(one.holds for one in of), sum(one.cp_sat is None for one in of)
+        rows.append([*head, len(of), held, *(parts or ["", "", ""]), without])
+    return rows
+
+
+def behind(sums: list[Sum]) -> list[list[Any]]:
+    """Return a row for each sum in which placeopt is behind."""
+    return [
+        [
+            *one.head,
+            one.seed,
+            one.weights,
+            "no plan" if one.placeopt is None else f"{one.placeopt:.5g}",
+            f"{one.cp_sat:.5g}",
+            "" if one.above is None else f"{one.above:+.3%}",
+        ]
+        for one in sums
+        if not one.holds
     ]
-    kinds, sizes = [*run.kinds], [name(k, s) for k in run.kinds for s in range(run.sizes)]
-    return sorted(measured(rows), key=lambda r: (kinds.index(r[0]), sizes.index(r[1]), *r[2:4]))
 
 
 def main() -> None:
@@ -244,32 +316,37 @@ def main() -> None:
         weights=5,
         first=1,
         seeds=3,
-        seconds=20.0,
-        measured=False,
+        limits=[20.0, 60.0],
+        measure=list(PARTS),
     )
-    if not run.measured:
+    if run.measure:
         warm_up(run.kinds)
-    rows = sums(run)
-    met = sum(cells[-1] == "yes" for cells in rows)
+    sums = all_sums(run)
     fronts = measured(partial(whole_row, run, kind, run.first) for kind in run.kinds)
     plain = measured(partial(plain_row, run, kind, run.first) for kind in run.kinds)
-    columns = (
-        "problem | size | refused, at most | seed | weights | placeopt | CP-SAT | above CP-SAT | "
-        "at or below"
-    )
+    met, late = sum(one.holds for one in sums), behind(sums)
+    head = "problem | size | refused, at most | limit (s)"
     run.write(
         "Peers: models in OR-Tools CP-SAT, and plain pymoo",
-        "The least weighted sum of goals, each scaled to the range of placeopt's front. placeopt "
-        f"has {run.seconds:g} CPU seconds for the whole front, CP-SAT as many for each weight, "
-        "with eight workers in one process. Both are judged by the referee. The order of the moves "
-        "of a rolling update and of a rescheduling is not in the models: placeopt orders their "
-        "plans.",
-        f"**placeopt is at or below CP-SAT in {met} of the {len(rows)} rows of this run**, which "
-        f"has {run.sizes} of 3 sizes, {run.weights} of 5 weights, {run.seeds} seeds from "
-        f"{run.first} on, as far as rows are there. Where placeopt is behind it had its time for "
-        "all weights and the rest of the front, CP-SAT for this one sum. Not measured: rows that "
-        "are not there, other seeds, and 60 seconds.",
-        table(columns, rows),
+        "The least weighted sum of goals, each scaled to the range of a front of `auto` after "
+        f"{RANGES:g} CPU seconds. placeopt has the limit for the whole front, in a run for each "
+        "limit; CP-SAT has it for each weight, with eight workers in one process, its plans after "
+        "all limits from one run. Seconds are CPU seconds; to build a model is not counted. Both "
+        "are judged by the referee. The order of the moves of a rolling update and of a "
+        "rescheduling is not in the models: placeopt orders their plans.",
+        f"**placeopt is at or below CP-SAT in {met} of {len(sums)} sums.**",
+        table(
+            f"{head} | sums | at or below | above CP-SAT, least | median | most | without a plan "
+            "of CP-SAT",
+            by_instance(run, sums),
+        ),
+        section(
+            "Where placeopt is behind",
+            WHY,
+            table(f"{head} | seed | weights | placeopt | CP-SAT | above", late),
+        )
+        if late
+        else "",
         section(
             "Whole fronts",
             f"{WHOLE[0]:g} CPU seconds of placeopt beside {WHOLE[1]:g} of CP-SAT for sums whose "

@@ -35,7 +35,8 @@ def compare(problem, kind, goals=None):
     front = placeopt.solve(problem, "auto", objectives=goals, evaluations=3000)
     weights = 1 / np.maximum(np.ptp(front.values, axis=0), 1.0)
     best = import_module("peers." + kind.replace("-", "_")).best
-    verdict = problem.evaluate(best(problem, weights, None, 20.0, 1))
+    [plan] = best(problem, weights, None, [20.0], 1)
+    verdict = problem.evaluate(plan)
     assert verdict.feasible
     values = np.array(verdict.values)[problem.columns(front.objectives)]
     assert values @ weights <= (front.values @ weights).min() * (1 + 1e-6)
@@ -72,7 +73,7 @@ def test_the_multi_cluster_model_is_the_best_of_all_plans(seed, cap):
     problem, weights = instance(seed), np.array([0.3, 0.7]) / [16, 1]
     values = attainable(problem)
     values = values[values[:, 3] <= cap]
-    plan = import_module("peers.multi_cluster").best(problem, weights, cap, 20.0, 1)
+    [plan] = import_module("peers.multi_cluster").best(problem, weights, cap, [20.0], 1)
     verdict = problem.evaluate(plan)
     assert verdict.feasible and verdict.values[3] <= cap
     least = (values[:, 1:3] @ weights).min()

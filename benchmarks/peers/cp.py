@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ortools.sat.python import cp_model
@@ -13,25 +14,63 @@ WORKERS = 8
 _LOOK_SECONDS = 0.05
 
 
-def solved(model: cp_model.CpModel, seconds: float, seed: int) -> cp_model.CpSolver | None:
-    """Return a solver that holds the best solution of a model, None where it found none."""
+class Solution:
+    """Values of the variables of a model."""
+
+    def __init__(self, values: Sequence[int]):
+        self._values = list(values)
+
+    def value(self, variable: Any) -> int:
+        """Return the value of a variable."""
+        return self._values[variable.index]
+
+    def boolean_value(self, literal: Any) -> bool:
+        """Return the value of a literal."""
+        return bool(self._values[literal.index])
+
+
+class _Keeper(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
+    """Keeps the last solution before each limit."""
+
+    def __init__(self, ends: Sequence[float]):
+        super().__init__()
+        self.ends, self.kept = ends, [None] * len(ends)
+
+    def on_solution_callback(self) -> None:
+        now, values = time.process_time(), Solution(self.response_proto.solution)
+        for k, end in enumerate(self.ends):
+            if now <= end:
+                self.kept[k] = values
+
+
+def solved(
+    model: cp_model.CpModel,
+    limits: Sequence[float],
+    seed: int,
+    plan: Callable[[Solution], Any],
+) -> list[Any]:
+    """Return what `plan` makes of the best solution after each limit, None where there is none.
+
+    Limits are CPU seconds in ascending order; all are of one run.
+    """
     solver, over = cp_model.CpSolver(), threading.Event()
     solver.parameters.num_workers, solver.parameters.random_seed = WORKERS, seed
-    ends = time.process_time() + seconds
+    began = time.process_time()
+    keeper = _Keeper([began + seconds for seconds in limits])
 
     def watch() -> None:
         while not over.wait(_LOOK_SECONDS):
-            if time.process_time() >= ends:
+            if time.process_time() >= began + limits[-1]:
                 solver.stop_search()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        status = solver.solve(model)
+        solver.solve(model, keeper)
     finally:
         over.set()
         watcher.join()
-    return solver if status in (cp_model.OPTIMAL, cp_model.FEASIBLE) else None
+    return [None if one is None else plan(one) for one in keeper.kept]
 
 
 def weighted(weights: Any, *goals: Any) -> Any:

@@ -10,8 +10,8 @@ from ortools.sat.python import cp_model
 from peers.cp import solved, weighted
 
 
-def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float, seed: int) -> Any:
-    """Return the plan of least ``weights @ (cost, latency_ms)`` found in CPU `seconds`."""
+def best(instance: Any, weights: Any, refused_cap: float | None, limits: Any, seed: int) -> Any:
+    """Return plans of least ``weights @ (cost, latency_ms)``, one a limit."""
     a, model = instance.arrays, cp_model.CpModel()
     fits = (a.demand[:, None, :] <= a.capacity[None]).all(axis=2)
     fits &= np.isfinite(a.delay[a.source[a.application_of]])
@@ -27,14 +27,15 @@ def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float,
         float(a.operating[v] + a.network[v] * a.data[m]) * literal for (m, v), literal in x.items()
     )
     model.minimize(weighted(weights, cost, _latency(model, a, x, fits)))
-    solver = solved(model, seconds, seed)
-    if solver is None:
-        return None
-    hosts = np.full(len(fits), -1)
-    for (m, v), literal in x.items():
-        if solver.boolean_value(literal):
-            hosts[m] = v
-    return instance.plan(hosts)
+
+    def plan(solution: Any) -> Any:
+        hosts = np.full(len(fits), -1)
+        for (m, v), literal in x.items():
+            if solution.boolean_value(literal):
+                hosts[m] = v
+        return instance.plan(hosts)
+
+    return solved(model, limits, seed, plan)
 
 
 def _add_flows(model: cp_model.CpModel, a: Any, x: Any, fits: np.ndarray) -> None:

@@ -40,7 +40,7 @@ def sweep(
         if left < seconds / (4 * _SOLVES) or solves == 20 * _SOLVES:
             break
         limit, began = min(left, seconds / _SOLVES), time.process_time()
-        plan = best(instance, row / np.array(widths), cap, limit, 1)
+        [plan] = best(instance, row / np.array(widths), cap, [limit], 1)
         left, solves = left - min(limit, time.process_time() - began), solves + 1
         verdict = None if plan is None else instance.evaluate(plan)
         if verdict is not None and verdict.feasible:

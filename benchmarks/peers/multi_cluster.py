@@ -20,15 +20,16 @@ PARTS = 10_000
 WEIGHT_PARTS = 100_000
 
 
-def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float, seed: int) -> Any:
-    """Return the plan of least ``weights @ (cost, inequality)`` that refuses at most a share."""
+def best(instance: Any, weights: Any, refused_cap: float | None, limits: Any, seed: int) -> Any:
+    """Return plans of least ``weights @ (cost, inequality)`` that refuse at most a share."""
     peer = _Model(instance, 1.0 if refused_cap is None else refused_cap)
     peer.minimise(*map(float, weights))
-    solver = solved(peer.model, seconds, seed)
-    if solver is None:
-        return None
-    counts = [[solver.value(n) for n in row] for row in peer.x]
-    return instance.plan([{c: n for c, n in enumerate(row) if n} for row in counts])
+
+    def plan(solution: Any) -> Any:
+        counts = [[solution.value(n) for n in row] for row in peer.x]
+        return instance.plan([{c: n for c, n in enumerate(row) if n} for row in counts])
+
+    return solved(peer.model, limits, seed, plan)
 
 
 class _Model:

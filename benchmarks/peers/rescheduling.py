@@ -14,8 +14,8 @@ from placeopt.rescheduling.move_order import shortest
 PARTS = 1000
 
 
-def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float, seed: int) -> Any:
-    """Return the plan of the deployment of least ``weights @ (latency_ms, moves)``."""
+def best(instance: Any, weights: Any, refused_cap: float | None, limits: Any, seed: int) -> Any:
+    """Return plans of deployments of least ``weights @ (latency_ms, moves)``, one a limit."""
     a, model = instance.arrays, cp_model.CpModel()
     services, nodes = range(len(a.replicas)), range(len(a.user))
     n = [[model.new_int_var(0, int(a.replicas[i]), "") for _ in nodes] for i in services]
@@ -30,12 +30,13 @@ def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float,
         model.add(arrives[k] >= n[i][u] - int(a.home[i, u]))
     latency = _latency(model, instance, n)
     model.minimize(weighted(weights, latency * (1 / PARTS), sum(arrives)))
-    solver = solved(model, seconds, seed)
-    if solver is None:
-        return None
-    counts = np.array([[solver.value(count) for count in row] for row in n])
-    moves, _ = shortest(instance.arrays, counts)
-    return None if moves is None else instance.plan(moves)
+
+    def plan(solution: Any) -> Any:
+        counts = np.array([[solution.value(count) for count in row] for row in n])
+        ordered, _ = shortest(instance.arrays, counts)
+        return None if ordered is None else instance.plan(ordered)
+
+    return solved(model, limits, seed, plan)
 
 
 def _latency(model: cp_model.CpModel, instance: Any, n: Any) -> Any:

@@ -11,8 +11,8 @@ from peers.cp import solved, weighted
 from placeopt.rolling_update.reach import plan_moves
 
 
-def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float, seed: int) -> Any:
-    """Return the plan of the packing of least ``weights @ (node_cost, starts)``.
+def best(instance: Any, weights: Any, refused_cap: float | None, limits: Any, seed: int) -> Any:
+    """Return plans of packings of least ``weights @ (node_cost, starts)``, one a limit.
 
     Rules, limits of nodes and survival are not in the model: for generated instances.
     """
@@ -35,14 +35,15 @@ def best(instance: Any, weights: Any, refused_cap: float | None, seconds: float,
     moved = [1 if a.mandatory[m] else 1 - x[m, int(a.stays_on[m])] for m in movable]
     cost = sum(float(a.price[n]) / a.price_scale * is_open[n] for n in nodes)
     model.minimize(weighted(weights, cost, sum(moved)))
-    solver = solved(model, seconds, seed)
-    if solver is None:
-        return None
-    target = a.stays_on.copy()
-    for (m, n), literal in x.items():
-        if solver.boolean_value(literal):
-            target[m] = n
-    return instance.plan(plan_moves(instance, target, tries=4, seed=seed).steps)
+
+    def plan(solution: Any) -> Any:
+        target = a.stays_on.copy()
+        for (m, n), literal in x.items():
+            if solution.boolean_value(literal):
+                target[m] = n
+        return instance.plan(plan_moves(instance, target, tries=4, seed=seed).steps)
+
+    return solved(model, limits, seed, plan)
 
 
 def _add_locality(model: cp_model.CpModel, a: Any, x: Any) -> None:
