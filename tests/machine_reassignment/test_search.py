@@ -62,7 +62,7 @@ def test_states_changes_and_rules_equal_the_referee(seed: int) -> None:
             assert shift_kept(a, state, p, m) == (not broken)
             if not broken:
                 move(a, state, p, m)
-        elif a.service[p] != a.service[q] and state.machine[p] != state.machine[q]:
+        elif state.machine[p] != state.machine[q]:
             swap_change(a, state, p, q, change)
             target = state.machine.copy()
             target[p], target[q] = target[q], target[p]
@@ -112,11 +112,14 @@ def test_no_assignment_that_keeps_the_rules_leaves_the_listed_machines(seed: int
     assert sum(map(len, listed)) < 3 * 8
 
 
-def test_exchanges_keep_rules_and_costs(fleet: MachineReassignment) -> None:
-    """Annealing by exchanges alone: each move of several processes is judged anew."""
+@pytest.mark.parametrize("within", [0.0, 1.0])
+def test_exchanges_and_swaps_within_services_keep_rules_and_costs(
+    fleet: MachineReassignment, within: float
+) -> None:
+    """Annealing by one kind of moves alone: each move of several processes is judged anew."""
     a = fleet.arrays
     search = Annealing(a, np.ones(3), a.home, seed=1)
-    fixed = search._fixed._replace(odds=np.zeros(4))
+    fixed = search._fixed._replace(odds=np.array([0, 0, 0, 0, within]))
     taken = 0
     for _ in range(300):
         taken += anneal(a, search.state, fixed, search.unit, 20, search._random)

@@ -23,17 +23,17 @@ from placeopt.core.weights import read_weights
 HOT, COLD, COLDEST = 0.5, 2e-3, 5e-8
 #: Processes a machine up to which they count as few, and large.
 FEW = 25
-#: What a process of average size that is away from home adds to what annealing sees, in
-#: temperatures, where processes are few. It holds transient resources in two places; without this
-#: most processes drift, and the machines are too full for any move.
-AWAY = 1.5
-#: Odds of a shift, of a shift or swap, of these or a swap of like sizes; the rest are exchanges.
-#: Then odds that a shift is one home; where processes are few.
-ODDS = (0.25, 0.65, 0.7, 0.2)
-#: Both where processes are many.
-AWAY_OF_MANY, ODDS_OF_MANY = 8.0, (0.2, 0.5, 0.7, 0.2)
-#: Parts of the budget until the first descent is over, until `COLD`, and until the last descent.
-FIRST, MIDDLE, LAST = 0.02, 0.75, 0.97
+#: Where processes are few: what one of average size that is away from home adds to what annealing
+#: sees, in temperatures; odds; part of the budget until `COLD`. A process that is away holds
+#: transient resources in two places; without the first most processes drift, and the machines are
+#: too full for any move. Odds are of a shift, of a shift or swap, of these or a swap of like sizes,
+#: then that a shift is one home, and of all these or a swap within a service; the rest are
+#: exchanges.
+OF_FEW = (1.5, (0.25, 0.45, 0.5, 0.2, 0.65), 0.9)
+#: The same where processes are many.
+OF_MANY = (8.0, (0.2, 0.5, 0.7, 0.2, 0.75), 0.75)
+#: Parts of the budget until the first descent is over, and until the last descent.
+FIRST, LAST = 0.02, 0.97
 #: Moves that are tried between two looks at the clock, at most.
 STEPS = 20_000
 #: Weightings of load, balance and moves for a front: the challenge's own comes first.
@@ -63,13 +63,15 @@ class Annealing:
         order = np.argsort(size, kind="stable")
         width, self._random = arrays.capacity.shape[1], np.array([seed], dtype=np.uint64)
         few = len(arrays.home) <= FEW * len(arrays.location)
-        away, odds = (AWAY, ODDS) if few else (AWAY_OF_MANY, ODDS_OF_MANY)
+        away, odds, self._middle = OF_FEW if few else OF_MANY
         self._fixed = Fixed(
             self.weights,
             order,
             np.argsort(order, kind="stable"),
             *_places(arrays, few),
             _away(arrays, away),
+            np.argsort(arrays.service, kind="stable"),
+            np.concatenate(([0], np.bincount(arrays.service).cumsum())),
             np.array(odds),
             *(np.zeros(n, dtype=np.int64) for n in ((3,), (2, MOST), (3, 2, width))),
         )
@@ -87,10 +89,9 @@ class Annealing:
             self._keep()
             report()
 
-    @staticmethod
-    def heat(progress: float) -> float:
+    def heat(self, progress: float) -> float:
         """Return the temperature after a part of the budget; 0 at both ends."""
-        parts, heats = (FIRST, MIDDLE, LAST), np.log((HOT, COLD, COLDEST))
+        parts, heats = (FIRST, self._middle, LAST), np.log((HOT, COLD, COLDEST))
         if not FIRST <= progress < LAST:
             return 0.0
         return float(np.exp(np.interp(progress, parts, heats)))

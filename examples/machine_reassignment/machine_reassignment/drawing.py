@@ -21,7 +21,7 @@ def scene(problem: MachineReassignment, plan: Plan) -> Scene:
     A column is the fullest resource of a machine, as a share of its safety capacity.
     """
     a, machine = problem.arrays, problem.assignment(plan)
-    before, after = (_shares(problem, where) for where in (a.home, machine))
+    before, after = (shares(problem, where) for where in (a.home, machine))
     order = np.argsort(-after, kind="stable")[:MAX_MACHINES].tolist()
     width = max(420, 60 + _COLUMN * len(order))
     sheet = Scene(width, 40 + 2 * (_HEIGHT + 40))
@@ -45,7 +45,7 @@ def _told(share: np.ndarray) -> str:
     return f"{int((share > 1).sum()):,} of {len(share):,} machines above their safety capacity"
 
 
-def _shares(problem: MachineReassignment, machine: np.ndarray) -> np.ndarray:
+def shares(problem: MachineReassignment, machine: np.ndarray) -> np.ndarray:
     """Return the fullest resource of each machine, as a share of its safety capacity, (M,)."""
     a = problem.arrays
     used = np.zeros_like(a.capacity)

@@ -52,7 +52,7 @@ def generate(
             }
             for m in range(machines)
         ],
-        "services": _rules(rng, service, services, location[home], near[home]),
+        "services": _rules(rng, service, services, np.array([location[home], near[home]])),
         "processes": [
             {
                 "service": int(service[p]),
@@ -91,18 +91,14 @@ def _homes(rng: np.random.Generator, service: np.ndarray, machines: int) -> np.n
 
 
 def _rules(
-    rng: np.random.Generator,
-    service: np.ndarray,
-    services: int,
-    location: np.ndarray,
-    near: np.ndarray,
+    rng: np.random.Generator, service: np.ndarray, services: int, places: np.ndarray
 ) -> list[dict[str, Any]]:
     """Return services that are spread and dependent as what runs at first allows."""
     count = max(services, int(service.max()) + 1)
-    at = [set(near[service == s].tolist()) for s in range(count)]
+    at = [set(places[1, service == s].tolist()) for s in range(count)]
     rows = []
     for s in range(count):
-        spread = len(np.unique(location[service == s]))
+        spread = len(np.unique(places[0, service == s]))
         others = rng.integers(count, size=2).tolist()
         depends = sorted({t for t in others if t != s and at[s] <= at[t]})
         rows.append({"spread": int(rng.integers(0, spread + 1)), "depends_on": depends})

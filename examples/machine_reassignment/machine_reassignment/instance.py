@@ -195,48 +195,40 @@ class MachineReassignment(Problem):
 
 def _check_lengths(problem: MachineReassignment) -> None:
     """Raise unless there is a number for every resource, and for every pair of machines."""
-    wanted = len(problem.resources)
-    lists = [
-        (f"{name}[{k}].{field}", getattr(item, field), wanted)
-        for name, items, fields in (
-            ("machines", problem.machines, ("capacity", "safety_capacity")),
-            ("processes", problem.processes, ("requirements",)),
-        )
-        for k, item in enumerate(items)
-        for field in fields
+    machines = list(enumerate(problem.machines))
+    lists: list[tuple[str, tuple[int, ...], str]] = [
+        (f"machines[{k}].{field}", getattr(machine, field), "resource")
+        for k, machine in machines
+        for field in ("capacity", "safety_capacity")
     ]
-    count = len(problem.machines)
+    for p, process in enumerate(problem.processes):
+        lists.append((f"processes[{p}].requirements", process.requirements, "resource"))
     lists += [
-        (f"machines[{k}].move_costs", m.move_costs, count) for k, m in enumerate(problem.machines)
+        (f"machines[{k}].move_costs", machine.move_costs, "machine") for k, machine in machines
     ]
-    for path, numbers, length in lists:
-        if len(numbers) != length:
-            each = "machine" if path.endswith("move_costs") else "resource"
-            remedy = f"give one for each {each}"
-            raise DocumentError(
-                f"{len(numbers)} numbers for {length} {each}s", path=path, remedy=remedy
-            )
+    lengths = {"resource": len(problem.resources), "machine": len(machines)}
+    for path, numbers, each in lists:
+        if len(numbers) != lengths[each]:
+            told = f"{len(numbers)} numbers for {lengths[each]} {each}s"
+            raise DocumentError(told, path=path, remedy=f"give one for each {each}")
 
 
 def _check_numbers(problem: MachineReassignment) -> None:
     """Raise unless every number names something that is there."""
+
+    def check(what: str, path: str, number: int, items: tuple[Any, ...]) -> None:
+        if number >= len(items):
+            raise _unknown(what, path, number, items)
+
     for s, service in enumerate(problem.services):
         for k, other in enumerate(service.depends_on):
-            if other >= len(problem.services):
-                path = f"services[{s}].depends_on[{k}]"
-                raise _unknown("service", path, other, problem.services)
+            check("service", f"services[{s}].depends_on[{k}]", other, problem.services)
     for p, process in enumerate(problem.processes):
-        if process.service >= len(problem.services):
-            path = f"processes[{p}].service"
-            raise _unknown("service", path, process.service, problem.services)
-        if process.machine >= len(problem.machines):
-            path = f"processes[{p}].machine"
-            raise _unknown("machine", path, process.machine, problem.machines)
+        check("service", f"processes[{p}].service", process.service, problem.services)
+        check("machine", f"processes[{p}].machine", process.machine, problem.machines)
     for b, balance in enumerate(problem.balances):
-        for field in ("resource", "other"):
-            if getattr(balance, field) >= len(problem.resources):
-                path = f"balances[{b}].{field}"
-                raise _unknown("resource", path, getattr(balance, field), problem.resources)
+        check("resource", f"balances[{b}].resource", balance.resource, problem.resources)
+        check("resource", f"balances[{b}].other", balance.other, problem.resources)
 
 
 def _unknown(what: str, path: str, number: Any, items: tuple[Any, ...]) -> DocumentError:

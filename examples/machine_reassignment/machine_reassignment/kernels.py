@@ -37,8 +37,9 @@ def begin(a: Arrays, machine: np.ndarray) -> State:
     """Return the state of an assignment, (P,), which may break rules."""
     machine = np.ascontiguousarray(machine, dtype=np.int64)
     processes, (machines, width), services = len(a.home), a.capacity.shape, len(a.spread)
-    # A machine has one process of each service at most, but for what breaks that now.
-    most = max(len(np.unique(a.service)), int(np.bincount(machine).max()))
+    # A machine has one process of each service at most, but for what breaks that now, and for one
+    # more within an exchange.
+    most = max(len(np.unique(a.service)), int(np.bincount(machine).max())) + 1
     state = State(
         machine=machine.copy(),
         used=np.zeros((machines, width), dtype=np.int64),
@@ -64,28 +65,48 @@ def begin(a: Arrays, machine: np.ndarray) -> State:
 def _place(a, s):
     """Count every process where ``s.machine`` has it."""
     for p in range(len(s.machine)):
-        m, service, home = s.machine[p], a.service[p], a.home[p]
+        _count(a, s, p, s.machine[p], 1)
+        s.moved[a.service[p]] += s.machine[p] != a.home[p]
         for r in range(a.capacity.shape[1]):
-            s.used[m, r] += a.requirement[p, r]
-            s.held[m, r] += a.requirement[p, r]
-            if m != home and a.transient[r]:
-                s.held[home, r] += a.requirement[p, r]
-        s.there[service, m] += 1
-        s.locations[service] += s.in_location[service, a.location[m]] == 0
-        s.in_location[service, a.location[m]] += 1
-        s.in_neighbourhood[service, a.neighbourhood[m]] += 1
-        s.slot[p] = s.count[m]
-        s.members[m, s.count[m]] = p
-        s.count[m] += 1
-        s.moved[service] += m != home
-        s.costs[2] += move_cost(a, p, m)
+            s.held[a.home[p], r] += a.transient[r] * a.requirement[p, r]
     for service in range(len(a.spread)):
         s.services[s.moved[service]] += 1
         s.costs[3] = max(s.costs[3], s.moved[service])
     for m in range(len(a.location)):
-        s.load[m], s.balance[m] = machine_costs(a, s, m, -1, -1)
-        s.costs[0] += s.load[m]
-        s.costs[1] += s.balance[m]
+        _recount(a, s, m)
+
+
+@kernel
+def _recount(a, s, m):
+    """Bring the costs of machine m up to date."""
+    s.costs[0] -= s.load[m]
+    s.costs[1] -= s.balance[m]
+    s.load[m], s.balance[m] = machine_costs(a, s, m, -1, -1)
+    s.costs[0] += s.load[m]
+    s.costs[1] += s.balance[m]
+
+
+@kernel
+def _count(a, s, p, m, sign):
+    """Count process p on machine m, sign 1, or no longer there, -1."""
+    service, place = a.service[p], a.location[m]
+    for r in range(a.capacity.shape[1]):
+        need = sign * a.requirement[p, r]
+        s.used[m, r] += need
+        if not (a.transient[r] and a.home[p] == m):
+            s.held[m, r] += need
+    s.locations[service] -= s.in_location[service, place] > 0
+    s.in_location[service, place] += sign
+    s.locations[service] += s.in_location[service, place] > 0
+    s.in_neighbourhood[service, a.neighbourhood[m]] += sign
+    s.there[service, m] += sign
+    s.costs[2] += sign * move_cost(a, p, m)
+    if sign > 0:
+        s.machine[p], s.slot[p], s.members[m, s.count[m]] = m, s.count[m], p
+    else:
+        last = s.members[m, s.count[m] - 1]
+        s.members[m, s.slot[p]], s.slot[last] = last, s.slot[p]
+    s.count[m] += sign
 
 
 @kernel
@@ -259,13 +280,16 @@ def shift_change(a, s, p, m, change):
 def swap_change(a, s, p, q, change):
     """Write the change of load, balance and moves into `change` (3,) if p and q change places.
 
-    They are of different services and on different machines.
+    They are on different machines.
     """
     m, k = s.machine[p], s.machine[q]
     load, balance = machine_costs(a, s, m, q, p)
     load_there, balance_there = machine_costs(a, s, k, p, q)
     one, other = at_home(a, p, m, k), at_home(a, q, k, m)
-    most = most_moved(s, a.service[p], one, a.service[q], other)
+    if a.service[p] == a.service[q]:
+        most = most_moved(s, a.service[p], one + other, -1, 0)
+    else:
+        most = most_moved(s, a.service[p], one, a.service[q], other)
     change[0] = load + load_there - s.load[m] - s.load[k]
     change[1] = balance + balance_there - s.balance[m] - s.balance[k]
     change[2] = move_cost(a, p, k) + move_cost(a, q, m) - move_cost(a, p, m) - move_cost(a, q, k)
@@ -288,48 +312,12 @@ def shift_kept(a, s, p, m):
 def move(a, s, p, m):
     """Move process p to machine m, another than its own, whatever that breaks."""
     before, service = s.machine[p], a.service[p]
-    home = a.home[p]
-    for r in range(a.capacity.shape[1]):
-        need = a.requirement[p, r]
-        s.used[before, r] -= need
-        s.used[m, r] += need
-        if not (a.transient[r] and home == before):
-            s.held[before, r] -= need
-        if not (a.transient[r] and home == m):
-            s.held[m, r] += need
-    for k in (before, m):
-        s.costs[0] -= s.load[k]
-        s.costs[1] -= s.balance[k]
-        s.load[k], s.balance[k] = machine_costs(a, s, k, -1, -1)
-        s.costs[0] += s.load[k]
-        s.costs[1] += s.balance[k]
-    s.costs[2] += move_cost(a, p, m) - move_cost(a, p, before)
     change = at_home(a, p, before, m)
     s.costs[3] = most_moved(s, service, change, -1, 0)
     s.services[s.moved[service]] -= 1
     s.moved[service] += change
     s.services[s.moved[service]] += 1
-    _relist(a, s, p, before, m)
-
-
-@kernel
-def _relist(a, s, p, before, m):
-    """Change where process p is listed."""
-    service = a.service[p]
-    s.machine[p] = m
-    one, other = a.location[before], a.location[m]
-    s.in_location[service, one] -= 1
-    s.locations[service] -= s.in_location[service, one] == 0
-    s.locations[service] += s.in_location[service, other] == 0
-    s.in_location[service, other] += 1
-    s.in_neighbourhood[service, a.neighbourhood[before]] -= 1
-    s.in_neighbourhood[service, a.neighbourhood[m]] += 1
-    s.there[service, before] -= 1
-    s.there[service, m] += 1
-    s.count[before] -= 1
-    last = s.members[before, s.count[before]]
-    s.members[before, s.slot[p]] = last
-    s.slot[last] = s.slot[p]
-    s.members[m, s.count[m]] = p
-    s.slot[p] = s.count[m]
-    s.count[m] += 1
+    _count(a, s, p, before, -1)
+    _count(a, s, p, m, 1)
+    _recount(a, s, before)
+    _recount(a, s, m)

@@ -37,7 +37,9 @@ class Fixed(NamedTuple):
     places: np.ndarray  # machines that each process could be on, one list after another
     places_at: np.ndarray  # (P + 1,) where the list of a process begins; an empty one is all
     bias: np.ndarray  # (P,) what it counts, in temperatures, that a process is away from home
-    odds: np.ndarray  # (4,), as in annealing.py
+    alike: np.ndarray  # (P,) processes by service
+    alike_at: np.ndarray  # (S + 1,) where those of a service begin
+    odds: np.ndarray  # (5,), as in annealing.py
     change: np.ndarray  # (3,) scratch
     trail: np.ndarray  # (2, MOST) scratch: processes that leave a machine, and where they go
     rooms: np.ndarray  # (3, 2, R) scratch: what is used and held on three machines
@@ -79,7 +81,8 @@ def _try_shift(a, s, f, p, m, temperature, rng):
 def _try_swap(a, s, f, p, q, temperature, rng):
     """Let p and q change places if the rules and the temperature let them; return whether."""
     one, other, m, k = a.service[p], a.service[q], s.machine[p], s.machine[q]
-    if m == k or one == other or s.there[one, k] or s.there[other, m]:
+    alike = one == other
+    if m == k or (not alike and (s.there[one, k] or s.there[other, m])):
         return False
     if not (fits(a, s, p, k, q) and fits(a, s, q, m, p)):
         return False
@@ -87,8 +90,9 @@ def _try_swap(a, s, f, p, q, temperature, rng):
     away = at_home(a, p, m, k) * f.bias[p] + at_home(a, q, k, m) * f.bias[q]
     if not _accepted(f, away, temperature, rng):
         return False
-    kept = spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m)
-    kept = kept and dependencies_kept(a, s, one, m, k, other)
+    # Where a service is does not change if two of its processes change places.
+    kept = alike or (spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m))
+    kept = alike or (kept and dependencies_kept(a, s, one, m, k, other))
     if kept:
         move(a, s, p, k)
         move(a, s, q, m)
@@ -123,29 +127,62 @@ def _has_room(a, room, m, p):
 
 
 @kernel
+def _relieves(a, room, m, q):
+    """Return whether machine m, in want of room, would want less without process q."""
+    for r in range(a.capacity.shape[1]):
+        stays = a.transient[r] and a.home[q] == m
+        if room[1, r] > a.capacity[m, r] and a.requirement[q, r] > 0 and not stays:
+            return True
+    return False
+
+
+@kernel
+def _leaves(a, s, f, p, q, places, gone):
+    """Let q leave the first of three places for p's, the second, or the third.
+
+    Return how many have left; `gone` had before. The room of the places is in ``f.rooms``.
+    """
+    for i in range(1, 3 if places[2] != places[0] and places[2] != places[1] else 2):
+        service, to = a.service[q], places[i]
+        others = s.there[service, to] - (i == 1 and service == a.service[p])
+        if others == 0 and _has_room(a, f.rooms[i], to, q):
+            _add(a, f.rooms[i], to, q, 1)
+            _add(a, f.rooms[0], places[0], q, -1)
+            f.trail[0, gone], f.trail[1, gone] = q, to
+            return gone + 1
+    return gone
+
+
+@kernel
+def _counterpart(a, s, p, m):
+    """Return the process of p's service on machine m; -1 if there is none."""
+    for i in range(s.count[m] if s.there[a.service[p], m] else 0):
+        if a.service[s.members[m, i]] == a.service[p]:
+            return np.int64(s.members[m, i])
+    return np.int64(-1)
+
+
+@kernel
 def _makes_room(a, s, f, p, m, j, rng):
     """Return how many processes leave machine m for p: to where p is, or to j; -1 if in vain."""
-    places = m, s.machine[p], j
+    places, like = (m, s.machine[p], j), _counterpart(a, s, p, m)
     for i in range(3):
         for r in range(a.capacity.shape[1]):
             f.rooms[i, 0, r], f.rooms[i, 1, r] = s.used[places[i], r], s.held[places[i], r]
     _add(a, f.rooms[0], m, p, 1)
     _add(a, f.rooms[1], places[1], p, -1)
-    gone, count, start = 0, s.count[m], below(rng, max(1, s.count[m]))
+    count, start = s.count[m], below(rng, max(1, s.count[m]))
+    gone = _leaves(a, s, f, p, like, places, 0) if like >= 0 else 0
+    if like >= 0 and gone == 0:
+        return -1
     for i in range(count):
         if _has_room(a, f.rooms[0], m, -1):
             return gone
         if gone == MOST:
             return -1
-        q = s.members[m, (start + i) % count]
-        for k in range(1, 3 if j != m and j != places[1] else 2):
-            to = places[k]
-            if s.there[a.service[q], to] == 0 and _has_room(a, f.rooms[k], to, q):
-                _add(a, f.rooms[k], to, q, 1)
-                _add(a, f.rooms[0], m, q, -1)
-                f.trail[0, gone], f.trail[1, gone] = q, to
-                gone += 1
-                break
+        q = np.int64(s.members[m, (start + i) % count])
+        if q != like and _relieves(a, f.rooms[0], m, q):
+            gone = _leaves(a, s, f, p, q, places, gone)
     return gone if _has_room(a, f.rooms[0], m, -1) else -1
 
 
@@ -170,7 +207,7 @@ def _worse_by(a, s, f, p, m, j, gone, temperature):
 def _try_exchange(a, s, f, p, m, j, temperature, rng):
     """Move p to m, and what leaves no room for it to where p was, or to j; return whether."""
     k = s.machine[p]
-    if m == k or s.there[a.service[p], m]:
+    if m == k:
         return False
     gone = _makes_room(a, s, f, p, m, j, rng)
     if gone < 0:
@@ -193,6 +230,15 @@ def _try_exchange(a, s, f, p, m, j, temperature, rng):
 
 
 @kernel
+def _third(a, s, f, m, rng):
+    """Return the home of a process on machine m, or another machine that it could be on."""
+    if s.count[m] == 0:
+        return m
+    q = s.members[m, below(rng, s.count[m])]
+    return a.home[q] if a.home[q] != m else _drawn(a, f, q, rng)
+
+
+@kernel
 def _exchange(a, s, f, temperature, rng):
     """Try to make room for a process of an overloaded machine, or for a large one."""
     p, q = below(rng, len(a.home)), below(rng, len(a.home))
@@ -208,8 +254,7 @@ def _exchange(a, s, f, temperature, rng):
     if f.rank[q] > f.rank[p]:
         p = q
     m = a.home[p] if uniform(rng) < f.odds[3] else _drawn(a, f, p, rng)
-    j = _drawn(a, f, s.members[m, below(rng, s.count[m])], rng) if s.count[m] else m
-    return _try_exchange(a, s, f, p, m, j, temperature, rng)
+    return _try_exchange(a, s, f, p, m, _third(a, s, f, m, rng), temperature, rng)
 
 
 @kernel
@@ -217,23 +262,24 @@ def anneal(a, s, f, temperature, steps, rng):
     """Try `steps` moves at a temperature; return how many were taken."""
     processes, taken = len(a.home), 0
     for _ in range(steps):
-        p, drawn = below(rng, processes), uniform(rng)
+        p, q, drawn = below(rng, processes), np.int64(-1), uniform(rng)
         if drawn < f.odds[0]:
-            m = a.home[p]
-            if uniform(rng) >= f.odds[3]:
-                m = _drawn(a, f, p, rng)
+            m = a.home[p] if uniform(rng) < f.odds[3] else _drawn(a, f, p, rng)
             if m != s.machine[p]:
                 taken += _try_shift(a, s, f, p, m, temperature, rng)
         elif drawn < f.odds[1]:
             k = _drawn(a, f, p, rng)
             if s.count[k] > 0:
                 q = np.int64(s.members[k, below(rng, s.count[k])])
-                taken += _try_swap(a, s, f, p, q, temperature, rng)
         elif drawn < f.odds[2]:
             far = 1 + below(rng, NEAR)
             near = f.rank[p] + (far if rng[0] & 1 else -far)
             q = f.order[min(processes - 1, max(0, near))]
-            taken += _try_swap(a, s, f, p, q, temperature, rng)
+        elif drawn < f.odds[4]:
+            first, end = f.alike_at[a.service[p]], f.alike_at[a.service[p] + 1]
+            q = f.alike[first + below(rng, end - first)]
         else:
             taken += _exchange(a, s, f, temperature, rng)
+        if q >= 0:
+            taken += _try_swap(a, s, f, p, q, temperature, rng)
     return taken

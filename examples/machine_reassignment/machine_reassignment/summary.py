@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from machine_reassignment.drawing import shares
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.referee import judge
 from placeopt.core.fronts.values import Plan
@@ -54,13 +55,7 @@ def plan(problem: MachineReassignment, plan: Plan) -> str:
 
 def _machines(problem: MachineReassignment, machine: np.ndarray) -> str:
     """Return how full the machines are, those first whose fullest resource is."""
-    a = problem.arrays
-    shares = []
-    for assignment in (a.home, machine):
-        used = np.zeros_like(a.capacity)
-        np.add.at(used, assignment, a.requirement)
-        shares.append((used / np.maximum(1, a.safety)).max(axis=1))
-    before, after = shares
+    before, after = (shares(problem, where) for where in (problem.arrays.home, machine))
     rows: list[list[Cell]] = [
         [str(m), Bar(float(before[m])), Bar(float(after[m]))]
         for m in np.argsort(-after, kind="stable")[:_MOST].tolist()
