@@ -73,7 +73,7 @@ class Annealing:
             np.argsort(arrays.service, kind="stable"),
             np.concatenate(([0], np.bincount(arrays.service).cumsum())),
             np.array(odds),
-            *(np.zeros(n, dtype=np.int64) for n in ((3,), (2, MOST), (3, 2, width))),
+            *(np.zeros(n, np.int64) for n in ((3,), (2, MOST), (MOST + 3,), (MOST + 2, 2, width))),
         )
         self.unit = self._unit()
         self.least = np.inf

@@ -42,7 +42,8 @@ class Fixed(NamedTuple):
     odds: np.ndarray  # (5,), as in annealing.py
     change: np.ndarray  # (3,) scratch
     trail: np.ndarray  # (2, MOST) scratch: processes that leave a machine, and where they go
-    rooms: np.ndarray  # (3, 2, R) scratch: what is used and held on three machines
+    stops: np.ndarray  # (MOST + 3,) scratch: machines of an exchange; the last is how many
+    rooms: np.ndarray  # (MOST + 2, 2, R) scratch: what is used and held there
 
 
 @kernel
@@ -137,18 +138,34 @@ def _relieves(a, room, m, q):
 
 
 @kernel
-def _leaves(a, s, f, p, q, places, gone):
-    """Let q leave the first of three places for p's, the second, or the third.
+def _open(s, f, i, m):
+    """Let machine m be the i-th place of an exchange."""
+    f.stops[i] = m
+    for r in range(s.used.shape[1]):
+        f.rooms[i, 0, r], f.rooms[i, 1, r] = s.used[m, r], s.held[m, r]
 
-    Return how many have left; `gone` had before. The room of the places is in ``f.rooms``.
+
+@kernel
+def _leaves(a, s, f, p, q, gone, rng):
+    """Let q leave the first place of an exchange for p's, the second, or another one.
+
+    Return how many have left; `gone` had before. A process that is away may go home, one that is at
+    home to a machine drawn.
     """
-    for i in range(1, 3 if places[2] != places[0] and places[2] != places[1] else 2):
-        service, to = a.service[q], places[i]
-        others = s.there[service, to] - (i == 1 and service == a.service[p])
-        if others == 0 and _has_room(a, f.rooms[i], to, q):
-            _add(a, f.rooms[i], to, q, 1)
-            _add(a, f.rooms[0], places[0], q, -1)
-            f.trail[0, gone], f.trail[1, gone] = q, to
+    count, service = f.stops[MOST + 2], a.service[q]
+    last = a.home[q] if a.home[q] != f.stops[0] else _drawn(a, f, q, rng)
+    for i in range(count):
+        if f.stops[i] == last:
+            last = -1
+    if last >= 0:
+        _open(s, f, count, last)
+    for i in range(1, count + (last >= 0)):
+        others = s.there[service, f.stops[i]] - (i == 1 and service == a.service[p])
+        if others == 0 and _has_room(a, f.rooms[i], f.stops[i], q):
+            _add(a, f.rooms[i], f.stops[i], q, 1)
+            _add(a, f.rooms[0], f.stops[0], q, -1)
+            f.trail[0, gone], f.trail[1, gone] = q, f.stops[i]
+            f.stops[MOST + 2] += i == count
             return gone + 1
     return gone
 
@@ -163,16 +180,15 @@ def _counterpart(a, s, p, m):
 
 
 @kernel
-def _makes_room(a, s, f, p, m, j, rng):
-    """Return how many processes leave machine m for p: to where p is, or to j; -1 if in vain."""
-    places, like = (m, s.machine[p], j), _counterpart(a, s, p, m)
-    for i in range(3):
-        for r in range(a.capacity.shape[1]):
-            f.rooms[i, 0, r], f.rooms[i, 1, r] = s.used[places[i], r], s.held[places[i], r]
+def _makes_room(a, s, f, p, m, rng):
+    """Return how many processes leave machine m for p, to the places of the exchange; or -1."""
+    like, f.stops[MOST + 2] = _counterpart(a, s, p, m), 2
+    _open(s, f, 0, m)
+    _open(s, f, 1, s.machine[p])
     _add(a, f.rooms[0], m, p, 1)
-    _add(a, f.rooms[1], places[1], p, -1)
+    _add(a, f.rooms[1], s.machine[p], p, -1)
     count, start = s.count[m], below(rng, max(1, s.count[m]))
-    gone = _leaves(a, s, f, p, like, places, 0) if like >= 0 else 0
+    gone = _leaves(a, s, f, p, like, 0, rng) if like >= 0 else 0
     if like >= 0 and gone == 0:
         return -1
     for i in range(count):
@@ -182,19 +198,19 @@ def _makes_room(a, s, f, p, m, j, rng):
             return -1
         q = np.int64(s.members[m, (start + i) % count])
         if q != like and _relieves(a, f.rooms[0], m, q):
-            gone = _leaves(a, s, f, p, q, places, gone)
+            gone = _leaves(a, s, f, p, q, gone, rng)
     return gone if _has_room(a, f.rooms[0], m, -1) else -1
 
 
 @kernel
-def _worse_by(a, s, f, p, m, j, gone, temperature):
+def _worse_by(a, s, f, p, m, gone, temperature):
     """Return by how much an exchange is worse, but for the most moves of a service."""
     k = s.machine[p]
-    places, load, balance = (m, k, j), 0, 0
-    for i in range(3 if j != m and j != k else 2):
-        one, other = row_costs(a, places[i], f.rooms[i, 0])
-        load += one - s.load[places[i]]
-        balance += other - s.balance[places[i]]
+    load, balance = 0, 0
+    for i in range(f.stops[MOST + 2]):
+        one, other = row_costs(a, f.stops[i], f.rooms[i, 0])
+        load += one - s.load[f.stops[i]]
+        balance += other - s.balance[f.stops[i]]
     moves, away = move_cost(a, p, m) - move_cost(a, p, k), at_home(a, p, k, m) * f.bias[p]
     for i in range(gone):
         q, to = f.trail[0, i], f.trail[1, i]
@@ -204,15 +220,13 @@ def _worse_by(a, s, f, p, m, j, gone, temperature):
 
 
 @kernel
-def _try_exchange(a, s, f, p, m, j, temperature, rng):
-    """Move p to m, and what leaves no room for it to where p was, or to j; return whether."""
+def _try_exchange(a, s, f, p, m, temperature, rng):
+    """Move p to m, and what leaves no room for it elsewhere; return whether."""
     k = s.machine[p]
-    if m == k:
-        return False
-    gone = _makes_room(a, s, f, p, m, j, rng)
+    gone = _makes_room(a, s, f, p, m, rng) if m != k else -1
     if gone < 0:
         return False
-    worse, limit = _worse_by(a, s, f, p, m, j, gone, temperature), most_worse(temperature, rng)
+    worse, limit = _worse_by(a, s, f, p, m, gone, temperature), most_worse(temperature, rng)
     most, each = s.costs[3], f.weights[2] * a.service_weight[0]
     if worse - each * (gone + 1) > limit:
         return False
@@ -227,15 +241,6 @@ def _try_exchange(a, s, f, p, m, j, temperature, rng):
             move(a, s, f.trail[0, i], m)
         move(a, s, p, k)
     return kept
-
-
-@kernel
-def _third(a, s, f, m, rng):
-    """Return the home of a process on machine m, or another machine that it could be on."""
-    if s.count[m] == 0:
-        return m
-    q = s.members[m, below(rng, s.count[m])]
-    return a.home[q] if a.home[q] != m else _drawn(a, f, q, rng)
 
 
 @kernel
@@ -254,7 +259,7 @@ def _exchange(a, s, f, temperature, rng):
     if f.rank[q] > f.rank[p]:
         p = q
     m = a.home[p] if uniform(rng) < f.odds[3] else _drawn(a, f, p, rng)
-    return _try_exchange(a, s, f, p, m, _third(a, s, f, m, rng), temperature, rng)
+    return _try_exchange(a, s, f, p, m, temperature, rng)
 
 
 @kernel
