@@ -25,6 +25,7 @@ from placeopt.temporal.exact.price_cuts import price_cuts
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.sets import count_sets
 from placeopt.temporal.exact.staircase import staircase
+from placeopt.temporal.exact.whole_machines import raised
 from placeopt.temporal.heuristics import plans_at, until_time
 from placeopt.temporal.instance import Temporal
 
@@ -34,8 +35,9 @@ _MAX_SETS = 3_000
 _OWN_SECONDS = 10.0
 #: Share of a certificate's seconds for the bounds; then points are compared with them.
 _BOUND_SHARE = 0.75
-#: Limits where no clock ends the work, and lines of a certificate.
-_CELLS, _LINES = 120, 96
+#: Limits where no clock ends the work, lines of a certificate and of a bound alone, and the share
+#: of the latter's seconds before plans are built.
+_CELLS, _LINES, _MORE_LINES, _PLANS_AFTER = 120, 96, 200, 0.9
 #: Requests up to which the configuration program is solved too; it grows with them.
 _MAX_PROGRAM = 100
 
@@ -55,13 +57,15 @@ def lower_bounds(
     budget: Budget,
     cells: int | None = None,
     lines: int = _LINES,
+    whole: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
     It comes from prices of demands and, for few requests, from the configuration program, which
     prices every request apart. The cuts, shape (c, 3), and the number of linear programs solved are
     returned too. There are none where cost is no objective. Without `cells` the program is solved
-    at 120 limits, or for as long as there is time.
+    at 120 limits, or for as long as there is time. What is left of it is for whole replicas on
+    whole machines, where `whole` says so.
     """
     if cells is None:
         cells = _CELLS if budget.seconds_limit is None else sys.maxsize
@@ -74,7 +78,10 @@ def lower_bounds(
         grid = Grid(program, low[[0, 2]], budget)
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
-        high, solves = np.maximum(high, grid.high), solves + program.solves
+        high = np.maximum(high, grid.high)
+        if whole:
+            cuts = raised(program, cuts, np.array([low[[0, 2]], high]), budget)
+        solves += program.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
 
@@ -106,10 +113,10 @@ def bound(
             le=100_000,
             description="Limits on latency and interruption at which the configuration program "
             "is solved, chosen where the bound is loose; 120 by default, with a time limit as many "
-            "as there is time for.",
+            "as there is time for. What is left of a time limit is for programs of whole machines.",
         ),
     ] = None,
-    lines: Lines = _LINES,
+    lines: Lines = _MORE_LINES,
 ) -> Front:
     """Return a proven lower-bound set, and plans built greedily at the dual prices that prove it.
 
@@ -123,17 +130,20 @@ def bound(
         A request that nothing can serve.
     """
     data = numbers(task.problem, task.objectives)
-    result, cuts, solves = lower_bounds(data, task.budget, cells, lines)
-    completed = not task.budget.out_of_time
+    budget = task.budget.share(_PLANS_AFTER)
+    timed = budget.seconds_limit is not None
+    result, cuts, solves = lower_bounds(data, budget, cells, lines, whole=timed)
     bounds = data.values(result)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
-    plans = plans_at(data.problem, task.objectives, prices if completed else prices[:2])
+    plans = plans_at(
+        data.problem, task.objectives, prices[: 2 if task.budget.out_of_time else None]
+    )
     front = task.front(
         until_time(plans, task.budget),
         method="bound",
         bounds=bounds.tolist(),
         solver_calls=solves,
-        completed=completed,
+        completed=not budget.out_of_time,
         parameters={"cells": cells, "lines": lines},
         libraries=["highspy"],
     )
@@ -160,7 +170,8 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE))
+        timed = budget.seconds_limit is not None
+        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE), whole=timed)
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )

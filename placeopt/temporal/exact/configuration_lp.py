@@ -66,6 +66,9 @@ class ConfigurationLP:
     ----------
     cuts : list of CostCut
         What has been proven.
+    rates : list of ndarray, shape (types, requests)
+        For each cut what replicas need of each type at least, as its duals say: in slots, of
+        reserved types in machines.
     solves : int
         Linear programs solved.
     used : ndarray, shape (2,)
@@ -73,35 +76,37 @@ class ConfigurationLP:
     """
 
     def __init__(self, numbers: Numbers):
-        self.numbers, self.cuts, self.solves, self.used = numbers, list[CostCut](), 0, np.zeros(2)
-        self._types, self._reserved = _types(numbers)
+        self.numbers, self.cuts, self.rates = numbers, list[CostCut](), list[np.ndarray]()
+        self.solves, self.used = 0, np.zeros(2)
+        self.types, self._reserved = _types(numbers)
         replicas, durations = numbers.replicas, numbers.durations
         self._work = replicas * durations
-        self._knapsacks = [Knapsack(numbers.demands, replicas, size) for size in numbers.sizes]
+        self.knapsacks = [Knapsack(numbers.demands, replicas, size) for size in numbers.sizes]
         self._latency = numbers.latency / self._work[:, None]
         self._interruption = numbers.share / durations
-        self._limited = sorted({t.offer for t in self._types if t.offer >= 0})
+        self._limited = sorted({t.offer for t in self.types if t.offer >= 0})
         limits = [numbers.problem.offers[k].max_instances or 0 for k in self._limited]
         self._supply = numbers.horizon * np.array(limits, dtype=np.int64)
+        self.limits = dict(zip(self._limited, self._supply.tolist(), strict=True))
         self._lay_rows()
         self._seen: set[tuple[int, bytes]] = set()
         self._session = Session(self._first_program())
         self._add(
             [
                 (k, counts)
-                for k, machine in enumerate(self._types)
-                for counts in np.diag(self._max_alone(machine))
+                for k, machine in enumerate(self.types)
+                for counts in np.diag(self.most_alone(machine))
                 if counts.any()
             ]
         )
 
-    def _max_alone(self, machine: _MachineType) -> np.ndarray:
+    def most_alone(self, machine: _MachineType) -> np.ndarray:
         """Return how many replicas of each request fit a machine alone, shape (requests,).
 
         It is 0 where the machine cannot be reached.
         """
         return np.where(
-            self.numbers.latency[:, machine.place] >= 0, self._knapsacks[machine.size].limits, 0
+            self.numbers.latency[:, machine.place] >= 0, self.knapsacks[machine.size].limits, 0
         )
 
     def _lay_rows(self) -> None:
@@ -114,7 +119,7 @@ class ConfigurationLP:
         self._time_row = n + 2 + np.arange(count)
         self._once_row = np.full((count, n), -1)
         fits = np.array(
-            [self._max_alone(machine) > 0 for machine in self._reserved], dtype=bool
+            [self.most_alone(machine) > 0 for machine in self._reserved], dtype=bool
         ).reshape(count, n)
         self._once_row[fits] = n + 2 + count + np.arange(fits.sum())
         first = n + 2 + count + int(fits.sum())
@@ -141,7 +146,7 @@ class ConfigurationLP:
             matrix[self._once_row[q][used], q] = -numbers.durations[used]
             if machine.offer >= 0:
                 matrix[self._limit_row[machine.offer], q] = numbers.horizon
-        max_cost = float(self._work.sum()) * max(t.price for t in self._types) + 1.0
+        max_cost = float(self._work.sum()) * max(t.price for t in self.types) + 1.0
         spans = np.maximum([numbers.max_latency, numbers.max_interruption], 1)
         matrix[n, len(self._reserved)] = matrix[n + 1, len(self._reserved) + 1] = -1.0
         cost = [
@@ -165,7 +170,7 @@ class ConfigurationLP:
         rows, columns = list[int](), list[int]()
         values, cost = list[float](), list[float]()
         for column, (k, counts) in enumerate(new):
-            machine, used = self._types[k], np.flatnonzero(counts)
+            machine, used = self.types[k], np.flatnonzero(counts)
             entries = dict(zip(used.tolist(), counts[used].astype(float).tolist(), strict=True))
             entries[n] = float(counts[used] @ self._latency[used, machine.place])
             entries[n + 1] = float(counts[used] @ self._interruption[used]) * machine.frequency
@@ -197,7 +202,7 @@ class ConfigurationLP:
         upper = self._session.program.row_upper.copy()
         upper[n], upper[n + 1] = latency, interruption
         self._session.change(row_upper=upper)
-        best: CostCut | None = None
+        best: tuple[CostCut, np.ndarray] | None = None
         value = None
         for _ in range(_MAX_ROUNDS):
             if budget.out_of_time:
@@ -207,21 +212,36 @@ class ConfigurationLP:
             if outcome.status != "optimal" or outcome.row_duals is None or outcome.x is None:
                 break
             value, self.used = outcome.objective, (self._session.program.A @ outcome.x)[n : n + 2]
-            cut, patterns = self._price(outcome.row_duals)
-            if cut is not None and (
-                best is None or cut.at(latency, interruption) > best.at(latency, interruption)
-            ):
-                best = cut
-            enough = value - _CLOSE * abs(value)
-            close = best is not None and best.at(latency, interruption) >= enough
+            cut, rates, patterns = self._price(outcome.row_duals)
+            proven = cut.at(latency, interruption)
+            if best is None or proven > best[0].at(latency, interruption):
+                best = cut, rates
+            close = best[0].at(latency, interruption) >= value - _CLOSE * abs(value)
             if close or self._add(patterns) == 0:
                 break
         if best is not None:
-            self.cuts.append(best)
+            self.cuts.append(best[0])
+            self.rates.append(best[1])
         return value
 
-    def _price(self, duals: np.ndarray) -> tuple[CostCut | None, list[tuple[int, np.ndarray]]]:
-        """Return the cut that duals prove once they are scaled, and the patterns that they lack.
+    def solve_at(self, latency: float, interruption: float, budget: Budget) -> float | None:
+        """Minimise cost plus what latency and interruption cost at exchange rates.
+
+        As `solve`, with rates in place of limits.
+        """
+        before = self._session.program.c
+        costs = before.copy()
+        costs[len(self._reserved) : len(self._reserved) + 2] = latency, interruption
+        self._session.change(c=costs)
+        value = self.solve(0, 0, budget)
+        costs = self._session.program.c.copy()
+        kept = slice(0, len(self._reserved) + 2)
+        costs[kept] = before[kept]
+        self._session.change(c=costs)
+        return value
+
+    def _price(self, duals: np.ndarray) -> tuple[CostCut, np.ndarray, list[tuple[int, np.ndarray]]]:
+        """Return the cut that duals prove once they are scaled, its rates, and lacking patterns.
 
         Duals are feasible if no pattern is worth more than it costs. Scaling all of them but those
         of the two limits by the largest ratio of worth to cost makes them feasible for every
@@ -232,31 +252,37 @@ class ConfigurationLP:
         tolls = [
             per_latency * np.maximum(self._latency[:, t.place], 0)
             + per_interruption * t.frequency * self._interruption
-            for t in self._types
+            for t in self.types
         ]
         request = np.maximum(duals[:n], 0.0)
-        for machine, toll in zip(self._types, tolls, strict=True):
+        for machine, toll in zip(self.types, tolls, strict=True):
             if machine.price == 0:  # what costs nothing is worth no more than its toll
-                alone = self._max_alone(machine) > 0
+                alone = self.most_alone(machine) > 0
                 request = np.where(alone, np.minimum(request, toll), request)
-        scale, patterns = 1.0, []
-        for k, (machine, toll) in enumerate(zip(self._types, tolls, strict=True)):
+        scale, patterns, rates = 1.0, [], np.zeros((len(self.types), n))
+        for k, (machine, toll) in enumerate(zip(self.types, tolls, strict=True)):
             if machine.price == 0:
                 continue
-            worth = np.where(self._max_alone(machine) > 0, request - toll, -1.0)
-            ratio, lacking, counts = self._best_pattern(machine, worth, np.maximum(-duals, 0.0))
+            worth = np.where(self.most_alone(machine) > 0, request - toll, -1.0)
+            ratio, amount, lacking, counts = self._best_pattern(
+                machine, worth, np.maximum(-duals, 0.0)
+            )
             scale = max(scale, ratio)
+            if amount > 0:
+                rates[k] = np.maximum(worth, 0.0) * self.numbers.durations / amount
             if lacking:
                 patterns.append((k, counts))
         total = float(request @ self._work)
         total -= float(np.maximum(-duals[self._limit_rows], 0.0) @ self._supply)
         constant = total / scale if np.isfinite(scale) else 0.0
-        return CostCut(constant, per_latency, per_interruption), patterns
+        return CostCut(constant, per_latency, per_interruption), rates, patterns
 
     def _best_pattern(
         self, machine: _MachineType, worth: np.ndarray, dual: np.ndarray
-    ) -> tuple[float, bool, np.ndarray]:
-        """Return the best pattern of a type: worth over cost, whether it pays, and its counts.
+    ) -> tuple[float, float, bool, np.ndarray]:
+        """Return the best pattern of a type: worth over cost, worth, whether it pays, its counts.
+
+        The worth is that of a slot, of reserved types that of a machine.
 
         Parameters
         ----------
@@ -265,18 +291,19 @@ class ConfigurationLP:
         dual : ndarray, shape (constraints,)
             Prices of the constraints with an upper bound.
         """
-        knapsack, horizon, q = self._knapsacks[machine.size], self.numbers.horizon, machine.reserved
+        knapsack, horizon, q = self.knapsacks[machine.size], self.numbers.horizon, machine.reserved
         fee = dual[self._limit_row[machine.offer]] if machine.offer >= 0 else 0.0
         if q < 0:
             best, counts = knapsack.best(worth, np.zeros(len(worth)))
             pays = best > (machine.price + fee) * (1 + 1e-7)
-            return (best - fee) / machine.price, pays, counts
+            return (best - fee) / machine.price, best, pays, counts
         setup = np.where(self._once_row[q] >= 0, dual[self._once_row[q]], 0.0)
         best, counts = knapsack.best(worth, setup)
         slot = dual[self._time_row[q]]
-        whole = horizon * (max(slot, best) - fee) + float(setup @ self.numbers.durations)
+        setups = float(setup @ self.numbers.durations)
+        whole = horizon * (max(slot, best) - fee) + setups
         pays = best > slot + 1e-7 * machine.price
-        return whole / (machine.price * horizon), pays, counts
+        return whole / (machine.price * horizon), horizon * best + setups, pays, counts
 
 
 def _types(numbers: Numbers) -> tuple[list[_MachineType], list[_MachineType]]:

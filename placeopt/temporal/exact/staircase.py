@@ -12,8 +12,8 @@ import numpy as np
 
 from placeopt.core.fronts.dominance import minimal
 
-#: Points of the fine grid on which lines are chosen.
-_FINE = 240
+#: Points of the fine grid on which lines are chosen, at least and for each line.
+_FINE, _FINE_A_LINE = 240, 2.5
 
 
 def least_cost(cuts: np.ndarray, latency: np.ndarray, interruption: np.ndarray) -> np.ndarray:
@@ -39,8 +39,9 @@ def staircase(cuts: np.ndarray, low: np.ndarray, high: np.ndarray, lines: int) -
         Ranges of latency and of interruption. No plan has less than `low`; a last cell covers all
         plans with more than `high`.
     """
+    fine = max(_FINE, int(_FINE_A_LINE * lines))
     axes = [
-        np.unique(np.linspace(low[a], max(high[a], low[a]), _FINE).astype(np.int64))
+        np.unique(np.linspace(low[a], max(high[a], low[a]), fine).astype(np.int64))
         for a in range(2)
     ]
     surface = least_cost(cuts, axes[0][:, None], axes[1][None, :])
