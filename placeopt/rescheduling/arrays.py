@@ -72,15 +72,15 @@ def build(
         delay=np.array(delay, dtype=float),
         own=own,
         order=np.array(order, dtype=np.int64),
-        group_first=_starts([len(of_service) for of_service in groups]),
-        call_first=_starts(sizes),
+        group_first=starts([len(of_service) for of_service in groups]),
+        call_first=starts(sizes),
         caller=caller,
         callee=callee,
-        touch_first=_starts(np.bincount(ends, minlength=num_services)),
+        touch_first=starts(np.bincount(ends, minlength=num_services)),
         touch=np.argsort(ends, kind="stable") % max(1, len(calls)),
     )
 
 
-def _starts(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+def starts(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
     """Return where each of several runs of the given sizes begins, and where the last ends."""
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
