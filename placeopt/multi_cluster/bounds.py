@@ -11,7 +11,7 @@ are computed from dual values in our own sums, so that rounding by the solver pr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import combinations, pairwise, product
@@ -34,16 +34,20 @@ from placeopt.multi_cluster.shared_latency import SharedLatency
 _OWN_SECONDS = 10.0
 #: Parts of the lattice of weights of latency, cost and inequality.
 _PARTS = 6
-#: Shares of the requests at whose number the linear program is solved, in this order.
+#: Shares of the requests at whose number the linear program is solved, in this order: for several
+#: goals, and for one alone, which takes less time.
 _SHARES = (1.0, 0.8, 0.6, 0.4)
+_SHARES_ALONE = (1.0, 0.8, 0.6, 0.9, 0.7, 0.5, 0.4, 0.2)
 #: Planes for weights and a number of accepted requests: first few, then more while there is time.
 _PLANES = (2, 3, 6)
+#: Shares of the requests for whose solutions the sum of latencies leans, and planes before each.
+_LEANS, _LEAN_PLANES = (1.0, 0.6, 1.0, 0.6), 8
 #: Planes are no longer moved where the bound can gain at most this share.
 _CLOSE = 2e-3
-#: Largest number of coefficients of the linear program.
-_MAX_COEFFICIENTS = 200_000
+#: Largest number of pairs of requests on a cluster for which the linear program is solved.
+_MAX_PAIRS = 640_000
 #: Numbers of accepted requests that have bounds of their own, and cells of latency and inequality.
-_BLOCKS, _CELLS = 16, 14
+_BLOCKS, _CELLS = 50, 28
 #: What rounding can add to a sum, as a share of it.
 _ROUNDING = 1e-9
 
@@ -58,18 +62,28 @@ def certify(problem: MultiCluster, front: Front, budget: Budget) -> Front:
     if budget.exhausted and not budget.out_of_time:
         own = budget.beside(seconds=_OWN_SECONDS)
     began = own.seconds
-    vectors, solves = lower_bounds(problem, own)
+    columns = problem.columns(front.objectives)
+    vectors, solves = lower_bounds(problem, own, [c for c in columns if c < 3] or range(3))
     proof = Front(
         front.instance,
         front.objectives,
-        bounds=tuple(map(tuple, vectors[:, problem.columns(front.objectives)].tolist())),
+        bounds=tuple(map(tuple, vectors[:, columns].tolist())),
         runs=(Run("bound", None, own.seconds - began, solver_calls=solves),),
     )
     return graded(merge([front, proof]), "cost")
 
 
-def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int]:
+def lower_bounds(
+    problem: MultiCluster, budget: Budget, goals: Sequence[int] = range(3)
+) -> tuple[np.ndarray, int]:
     """Return vectors that every plan is dominated by one of, and the linear programs solved.
+
+    Parameters
+    ----------
+    problem : MultiCluster
+    budget : Budget
+    goals : sequence of int
+        Which of latency, cost and inequality matter: sums that hold others are left out.
 
     Returns
     -------
@@ -85,9 +99,10 @@ def lower_bounds(problem: MultiCluster, budget: Budget) -> tuple[np.ndarray, int
     if len(accepted) == 0:
         return nothing, 0
     weights = simplex(_PARTS, 3) / table.scale
+    weights = weights[(np.delete(weights, list(goals), axis=1) == 0).all(axis=1)]
     cuts = _Cuts(weights, accepted, np.stack([table.alone(w)[accepted - 1] for w in weights]))
     solves = 0
-    if not budget.out_of_time and _Sharing.size(table) <= _MAX_COEFFICIENTS:
+    if not budget.out_of_time and _Sharing.pairs_of(table) <= _MAX_PAIRS:
         sharing = _Sharing(table)
         for solves, (row, values) in enumerate(sharing.solutions(cuts, budget), start=1):
             budget.report(note=f"bound: linear program {solves}")
@@ -216,11 +231,27 @@ class _Cuts:
         return np.stack([part[~empty] for part in grid], axis=1)
 
 
+def _visits(weights: np.ndarray) -> Iterator[tuple[int, tuple[float, ...], list[int]]]:
+    """Yield numbers of planes, shares of the requests and rows of weights, in order.
+
+    First few planes, then more while there is time. Each goal alone comes first, then all goals.
+    Inequality alone costs nothing where some requests are refused.
+    """
+    zeros, alone = (weights == 0).sum(axis=1), (weights[:, :2] == 0).all(axis=1)
+    for planes in _PLANES:
+        yield planes, (1.0,), np.flatnonzero(alone).tolist()
+        yield planes, _SHARES_ALONE, np.flatnonzero((zeros == 2) & ~alone).tolist()
+        for count in (0, 1):
+            yield planes, _SHARES, np.flatnonzero(zeros == count).tolist()
+
+
 class _Sharing:
     """The linear program: requests in parts share clusters, whose loads have a Gini coefficient.
 
-    Columns: parts p (T, C) of each request on each cluster; the loads' differences (T, pairs); the
-    inequality that counts (T,). That after a refused request does not count: it is taken off.
+    Columns: parts p (T, C) of each request on each cluster; what is in use when a request has
+    arrived, of cpu and memory as a share of what is free, and in replicas (3, T, C); the loads'
+    differences (T, pairs); the inequality that counts (T,). That after a refused request does not
+    count: it is taken off.
     """
 
     def __init__(self, table: _Requests):
@@ -232,10 +263,10 @@ class _Sharing:
         self.running = earlier & (arrays.departure > arrays.arrival[:, None]) | np.eye(
             T, dtype=bool
         )
-        self.columns = T * C, T * len(self.pairs), T
+        self.columns = T * C, 3 * T * C, T * len(self.pairs), T
         parts = [
             self._counts(),
-            *self._capacities(),
+            *self._uses(),
             *self._differences(),
             self._inequalities(),
             self._whole_replicas(),
@@ -243,65 +274,93 @@ class _Sharing:
         matrix = sp.vstack([rows for rows, _, _ in parts]).tocsc()
         lower = np.concatenate([low for _, low, _ in parts])
         upper = np.concatenate([high for _, _, high in parts])
-        share = np.minimum(1.0, table.room / arrays.replicas[:, None])
-        share[~table.acceptable] = 0.0
+        self.share = np.minimum(1.0, table.room / arrays.replicas[:, None])
+        self.share[~table.acceptable] = 0.0
+        running = table.most_running
         most = np.concatenate(
-            (share.ravel(), np.repeat(table.most_running, len(self.pairs)), np.ones(T))
+            (
+                self.share.ravel(),
+                np.ones(2 * T * C),
+                np.repeat(running, C),
+                np.repeat(running, len(self.pairs)),
+                np.ones(T),
+            )
         )
         zero = np.zeros(sum(self.columns))
         self.program = Program(zero, matrix, lower, upper, zero, most, np.zeros(len(zero), bool))
         self.session = Session(self.program)
-        self.shared = SharedLatency(arrays, share, self.running)
+        self.shared = SharedLatency(arrays, self.share, self.running)
         self._center: np.ndarray | None = None
         self._gain, self._close = 0.0, set[tuple[int, int]]()
 
     @staticmethod
-    def size(table: _Requests) -> int:
-        """Return about how many coefficients the program has."""
+    def pairs_of(table: _Requests) -> int:
+        """Return how many pairs of requests there are, on each cluster."""
         T, C = table.room.shape
-        return int(table.most_requests.sum()) * (2 * C + C * (C - 1)) + 3 * T * C * C
+        return T * T * C
 
     def solutions(self, cuts: _Cuts, budget: Budget) -> Iterator[tuple[int | None, np.ndarray]]:
         """Yield (row of the weights, its bound for every k); first (None, the most accepted)."""
         T, C = self.table.room.shape
         cost = np.zeros(sum(self.columns))
         cost[: T * C] = -1.0
-        dual = self._dual(cost, 0, budget)
-        if dual is None:
+        answer = self._solved(cost, 0, cuts.accepted, budget)
+        if answer is None:
             return
-        most = int(np.floor(-dual[0] * (1 + _ROUNDING) + 1e-6))
+        possible = answer[0] <= -cuts.accepted + 1e-6
+        most = int(cuts.accepted[possible].max(initial=0))
         yield None, np.array([most])
-        order = np.argsort((cuts.weights == 0).sum(axis=1) % 2, kind="stable")
         fewest = max(1, self.table.fewest)
-        numbers = sorted({max(fewest, round(share * most)) for share in _SHARES}, reverse=True)
-        for planes, accepted, row in product(_PLANES, numbers, order.tolist()):
-            if budget.out_of_time or most < fewest:
-                return
-            if (accepted, row) in self._close:
-                continue
-            for constant, each in self._bounds(cuts.weights[row], accepted, planes, budget):
-                value = constant + each * cuts.accepted
-                yield row, value - _ROUNDING * (np.abs(cuts.values[row]) + abs(constant))
-            if self._gain <= _CLOSE:
-                self._close.add((accepted, row))
+        if most < fewest:
+            return
+        yield from self._leaning(cuts, [max(fewest, round(x * most)) for x in _LEANS], budget)
+        for planes, shares, rows in _visits(cuts.weights):
+            for row, share in product(rows, shares):
+                accepted = max(fewest, round(share * most))
+                if budget.out_of_time:
+                    return
+                if (accepted, row) in self._close:
+                    continue
+                yield from self._bounds(cuts, row, accepted, planes, budget)
+                if self._gain <= _CLOSE:
+                    self._close.add((accepted, row))
+
+    def _leaning(
+        self, cuts: _Cuts, numbers: list[int], budget: Budget
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield bounds on the latency alone, after each of which its sum leans to the solution."""
+        T, C = self.table.room.shape
+        for row in np.flatnonzero(
+            (cuts.weights[:, 0] > 0) & (cuts.weights[:, 1:] == 0).all(axis=1)
+        ):
+            for accepted in numbers:
+                if budget.out_of_time:
+                    return
+                yield from self._bounds(cuts, int(row), accepted, _LEAN_PLANES, budget)
+                if self._center is not None:
+                    self.shared.lean(self._center[: T * C].reshape(T, C))
 
     def _bounds(
-        self, weights: np.ndarray, accepted: int, planes: int, budget: Budget
-    ) -> Iterator[tuple[float, float]]:
-        """Yield bounds as of `_dual`; with latency one for each plane that touches its sum."""
+        self, cuts: _Cuts, row: int, accepted: int, planes: int, budget: Budget
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (row of the weights, bounds for every k).
+
+        With latency they are several, one for each plane that touches its sum.
+        """
         T, C = self.table.room.shape
-        cost, shared = np.zeros(sum(self.columns)), self.shared
+        weights, shared = cuts.weights[row], self.shared
+        cost = np.zeros(sum(self.columns))
         cost[-T:] = weights[2]
         if weights[0] == 0 or self._center is None:
             cost[: T * C] = self.table.costs(weights).ravel()
-            answer = self._solved(cost, accepted, budget)
+            answer = self._solved(cost, accepted, cuts.accepted, budget)
             if answer is None:
                 return
-            yield answer[0], answer[1]
+            yield row, answer[0]
             if weights[0] == 0:
                 self._gain = 0.0
                 return
-            self._center = answer[2]
+            self._center = answer[1]
         straight = cost.copy()
         straight[: T * C] = (
             weights[0] * shared.linear + weights[1] * self.table.arrays.price
@@ -310,13 +369,14 @@ class _Sharing:
             parts = self._center[: T * C].reshape(T, C)
             cost = straight.copy()
             cost[: T * C] += weights[0] * shared.slope(parts).ravel()
-            answer = self._solved(cost, accepted, budget)
+            answer = self._solved(cost, accepted, cuts.accepted, budget)
             if answer is None:
                 return
-            yield answer[0] - weights[0] * shared.curved(parts), answer[1]
+            curved = weights[0] * shared.curved(parts)
+            yield row, answer[0] - curved - _ROUNDING * abs(curved)
             # The best point between the last one and the new one, by the bound's own sum.
-            way = answer[2] - self._center
-            self._gain = -float(cost @ way) / max(1e-9, float(straight @ answer[2]))
+            way = answer[1] - self._center
+            self._gain = -float(cost @ way) / max(1e-9, float(straight @ answer[1]))
             bend = weights[0] * shared.curved(way[: T * C].reshape(T, C))
             step = min(1.0, max(0.0, -(cost @ way) / (2 * bend))) if bend > 0 else 1.0
             self._center = self._center + step * way
@@ -324,34 +384,47 @@ class _Sharing:
                 return
 
     def _solved(
-        self, cost: np.ndarray, accepted: int, budget: Budget
-    ) -> tuple[float, float, np.ndarray] | None:
-        """Return a bound on the least cost, as of `_dual`, and the solution."""
-        dual = self._dual(cost, accepted, budget)
-        return None if dual is None or self._solution is None else (*dual, self._solution)
-
-    def _dual(self, cost: np.ndarray, accepted: int, budget: Budget) -> tuple[float, float] | None:
-        """Return a bound on the least cost: a constant, and so much for each accepted request."""
+        self, cost: np.ndarray, accepted: int, numbers: np.ndarray, budget: Budget
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return bounds on the least cost of each of `numbers` requests, and a solution."""
         row_lower = np.append(float(accepted), self.program.row_lower[1:])
         self.session.change(c=cost, row_lower=row_lower)
         outcome = self.session.solve(budget=budget)
-        self._solution = outcome.x
-        if outcome.status != "optimal" or outcome.row_duals is None:
+        if outcome.status != "optimal" or outcome.row_duals is None or outcome.x is None:
             return None
-        dual = outcome.row_duals.copy()
+        return self._proven(cost, outcome.row_duals, numbers), outcome.x
+
+    def _proven(self, cost: np.ndarray, duals: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return bounds on the least cost of each of `numbers` requests.
+
+        Dual values are prices of what requests share. Each request is then a question of its own,
+        and any k requests cost at least what the k cheapest do.
+        """
+        T, C = self.table.room.shape
+        program, dual = self.program, duals.copy()
+        dual[: T + 1] = 0.0
         # Any dual values prove a bound, but not at a row's end that is infinite.
-        dual[(dual > 0) & np.isinf(row_lower)] = 0.0
-        dual[(dual < 0) & np.isinf(self.program.row_upper)] = 0.0
-        ends = np.where(dual > 0, row_lower, np.where(dual < 0, self.program.row_upper, 0.0))
-        reduced = cost - self.program.A.T @ dual
-        constant = dual[1:] @ ends[1:] + np.minimum(reduced, 0.0) @ self.program.col_upper
-        return float(constant), float(dual[0])
+        dual[(dual > 0) & np.isinf(program.row_lower)] = 0.0
+        dual[(dual < 0) & np.isinf(program.row_upper)] = 0.0
+        ends = np.where(dual > 0, program.row_lower, np.where(dual < 0, program.row_upper, 0.0))
+        reduced = cost - program.A.T @ dual
+        rest = np.minimum(reduced[T * C :], 0.0) @ program.col_upper[T * C :]
+        each = np.where(self.table.acceptable, self._cheapest(reduced[: T * C]), np.inf)
+        shared, own = float(dual @ ends + rest), np.sort(each).cumsum()[numbers - 1]
+        return np.asarray(shared + own - _ROUNDING * (abs(shared) + np.abs(own)))
+
+    def _cheapest(self, reduced: np.ndarray) -> np.ndarray:
+        """Return the least cost of each request, (T,): the cheapest clusters are filled first."""
+        cost = reduced.reshape(self.share.shape)
+        order = np.argsort(cost, axis=1)
+        cost, share = (np.take_along_axis(a, order, axis=1) for a in (cost, self.share))
+        parts = np.clip(1.0 - (share.cumsum(axis=1) - share), 0.0, share)
+        return np.asarray((parts * cost).sum(axis=1))
 
     # -- rows, each as (matrix, lower, upper) ------------------------------------------------------
 
-    def _rows(self, parts: sp.spmatrix | None, *others: sp.spmatrix | None) -> sp.csr_matrix:
-        """Return rows over all columns; None stands for zeros."""
-        blocks = (parts, *others)
+    def _rows(self, *blocks: sp.spmatrix | None) -> sp.csr_matrix:
+        """Return rows over all columns, a block for each kind; None stands for zeros."""
         height = next(block.shape[0] for block in blocks if block is not None)
         filled = [
             sp.csr_matrix((height, width)) if block is None else block
@@ -363,28 +436,31 @@ class _Sharing:
         """At least so many requests are accepted; none more than once."""
         T, C = self.table.room.shape
         each = sp.kron(sp.eye(T), np.ones((1, C)))
-        rows = self._rows(sp.vstack([np.ones((1, T * C)), each]), None, None)
+        rows = self._rows(sp.vstack([np.ones((1, T * C)), each]), None, None, None)
         return rows, np.zeros(T + 1), np.append(np.inf, np.ones(T))
 
-    def _capacities(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
-        """What runs on a cluster when a request has arrived fits; rows that can bind."""
-        arrays, running = self.table.arrays, self.running
-        for resource in range(2):
-            load = running * (arrays.replicas * arrays.demand[:, resource])
-            free = np.tile((arrays.capacity - arrays.used)[:, resource], len(load)).astype(float)
-            rows = self._rows(sp.kron(sp.csr_matrix(load), sp.eye(len(arrays.price))), None, None)
-            tight = np.flatnonzero(np.asarray(rows.sum(axis=1)).ravel() > free)
-            yield rows[tight], np.full(len(tight), -np.inf), free[tight]
+    def _uses(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
+        """What is in use is what was, and what has come, without what has gone."""
+        arrays, (T, C) = self.table.arrays, self.table.room.shape
+        steps = np.diff(self.running.astype(float), axis=0, prepend=0.0) * arrays.replicas
+        free = np.maximum(arrays.capacity - arrays.used, 1)
+        sizes = [arrays.demand[:, r, None] / free[:, r] for r in range(2)]
+        before = sp.kron(sp.eye(T) - sp.eye(T, k=-1), sp.eye(C))
+        for k, size in enumerate([*sizes, np.ones((T, C))]):
+            come = sp.kron(sp.csr_matrix(steps), sp.eye(C)) @ sp.diags(size.ravel())
+            use = sp.hstack([before if j == k else sp.csr_matrix(before.shape) for j in range(3)])
+            yield self._rows(-come, use, None, None), np.zeros(T * C), np.zeros(T * C)
 
     def _differences(self) -> Iterator[tuple[sp.csr_matrix, np.ndarray, np.ndarray]]:
         """A difference of two clusters' replicas is at least either way's."""
         T, C = self.table.room.shape
-        loads = sp.csr_matrix(self.running * self.table.arrays.replicas)
         ways = np.zeros((len(self.pairs), C))
         for k, (a, b) in enumerate(self.pairs):
             ways[k, a], ways[k, b] = 1.0, -1.0
+        others = sp.csr_matrix((T * len(self.pairs), 2 * T * C))
         for sign in (1.0, -1.0):
-            rows = self._rows(sp.kron(loads, sign * ways), sp.eye(T * len(self.pairs)), None)
+            loads = sp.hstack([others, sp.kron(sp.eye(T), sign * ways)])
+            rows = self._rows(None, loads, sp.eye(T * len(self.pairs)), None)
             yield rows, np.zeros(rows.shape[0]), np.full(rows.shape[0], np.inf)
 
     def _inequalities(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
@@ -394,10 +470,10 @@ class _Sharing:
         without = (1 - 1 / C) * (most - table.arrays.replicas) / most
         parts = sp.kron(sp.diags(-without), np.ones((1, C)))
         differences = sp.kron(sp.diags(-1 / (C * most)), np.ones((1, len(self.pairs))))
-        return self._rows(parts, differences, sp.eye(T)), -without, np.full(T, np.inf)
+        return self._rows(parts, None, differences, sp.eye(T)), -without, np.full(T, np.inf)
 
     def _whole_replicas(self) -> tuple[sp.csr_matrix, np.ndarray, np.ndarray]:
         """Whole replicas are seldom equal on all clusters: the inequality is at least so much."""
         T, C = self.table.room.shape
         parts = sp.kron(sp.diags(-self.table.least_gini()), np.ones((1, C)))
-        return self._rows(parts, None, sp.eye(T)), np.zeros(T), np.full(T, np.inf)
+        return self._rows(parts, None, None, sp.eye(T)), np.zeros(T), np.full(T, np.inf)

@@ -5,6 +5,7 @@ least the sum of ``log(1 + u_s) p_s`` over the requests s that run. A line in y 
 sum over all requests is then quadratic: parts of pairs that run together are multiplied. As parts
 are at most 1, ``p * p <= p``: enough of ``d (p * p - p)`` is added to make it convex. The least sum
 of d is a semidefinite program; its dual is solved in vectors, row after row (Burer and Monteiro).
+What d takes off at parts p is ``d (p - p * p)``: so d counts more where solutions have halves.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from placeopt.multi_cluster.simulator.state import MAX_MS
 _TOUCH, _SHRINK, _LEAST_TOUCH = 0.3, 0.8, 1e-3
 #: Length of the vectors, and how often each is made the best for the others.
 _RANK, _SWEEPS = 20, 60
+#: Weight of an entry of d at first, the least that is added to any, and the share by which weights
+#: go towards those of a solution; by all of it the solutions, and d, swing from side to side.
+_LOST, _LEAST_WEIGHT, _LEAN = 0.15, 0.02, 0.4
 #: What rounding may lack to a matrix that is convex, as a share of its largest entry.
 _ROUNDING = 1e-9
 
@@ -42,16 +46,31 @@ class SharedLatency:
 
     def __init__(self, arrays: MultiClusterArrays, share: np.ndarray, running: np.ndarray):
         grows = np.log1p(arrays.increase)
-        self.linear = np.empty(share.shape)
-        self.quadratic = np.empty((share.shape[1], *running.shape))
+        self._lines = np.empty(share.shape)
+        self._matrices = np.empty((share.shape[1], *running.shape))
         for c, base in enumerate(arrays.base.tolist()):
             most = [_most_growth(arrays, share[:, c], row, grows, c) for row in running]
             lines = np.array([_line_below(base, y) for y in most])
             pairs = running * lines[:, 1, None] * grows[None, :]
-            matrix = (pairs + pairs.T) / 2
-            diagonal = _least_diagonal(matrix)
-            self.linear[:, c] = lines[:, 0] - diagonal
-            self.quadratic[c] = matrix + np.diag(diagonal)
+            self._lines[:, c], self._matrices[c] = lines[:, 0], (pairs + pairs.T) / 2
+        self._weights = np.full(share.shape, _LOST)
+        self._make_convex()
+
+    def _make_convex(self) -> None:
+        """Take the least diagonals by the present weights."""
+        self.linear, self.quadratic = self._lines.copy(), self._matrices.copy()
+        rows = np.arange(len(self.linear))
+        for c, matrix in enumerate(self._matrices):
+            root = np.sqrt(self._weights[:, c] + _LEAST_WEIGHT)
+            diagonal = _least_diagonal(matrix * np.outer(root, root)) / root**2
+            self.linear[:, c] -= diagonal
+            self.quadratic[c, rows, rows] += diagonal
+
+    def lean(self, parts: np.ndarray) -> None:
+        """Let the sum take off less at parts (T, C) of a solution, and more elsewhere."""
+        lost = parts * (1 - parts)
+        self._weights += _LEAN * (lost - self._weights)
+        self._make_convex()
 
     def slope(self, parts: np.ndarray) -> np.ndarray:
         """Return the gradient of the quadratic part at parts (T, C), the same shape."""

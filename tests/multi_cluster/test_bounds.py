@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from effort import tries
@@ -18,6 +20,11 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
 
 
+@cache
+def attainable_of(seed: int) -> np.ndarray:
+    return attainable(instance(seed))
+
+
 def require_below(vectors: np.ndarray, values: np.ndarray) -> None:
     below = (vectors[None] <= values[:, None]).all(axis=2).any(axis=1)
     assert below.all(), values[~below][0]
@@ -30,7 +37,7 @@ def test_no_plan_is_below(seconds: float) -> None:
     for seed in range(tries(2, 4)):
         problem = instance(seed)
         vectors, solves = lower_bounds(problem, Budget(seconds=seconds))
-        require_below(vectors, attainable(problem))
+        require_below(vectors, attainable_of(seed))
         used += solves
     assert (used > 0) == (seconds > 1)
 
@@ -43,7 +50,7 @@ def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(tries(2, 3)):
         problem = instance(seed)
         lower_bounds(problem, Budget(seconds=3))
-        values, cuts = attainable(problem), seen[-1]
+        values, cuts = attainable_of(seed), seen[-1]
         accepted = np.rint((1 - values[:, 3]) * len(problem.requests)).astype(int)
         assert accepted.max() <= cuts.accepted.max()
         some = values[accepted > 0]
@@ -80,6 +87,15 @@ def test_goals_and_rules_of_every_kind_have_a_gap() -> None:
     assert lower_bounds(published, Budget(seconds=1))[0].tolist() == [[0.0] * 4]
 
 
+def test_time_is_for_the_goals_asked_for() -> None:
+    """Without latency no sum has it; cost and inequality stay proven, of every plan."""
+    problem = instance(0)
+    vectors, _ = lower_bounds(problem, Budget(seconds=1), [1, 2])
+    values = attainable_of(0)
+    require_below(vectors[:, 1:], values[:, 1:])
+    assert vectors[:, 0].min() == 0.0 < vectors[:, 1].min()
+
+
 def test_where_nothing_can_be_accepted() -> None:
     document = instance(2).to_document()
     for cluster in document["clusters"]:
@@ -95,23 +111,60 @@ def test_weights_have_a_row_for_each_goal_alone() -> None:
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 10**6), worse=st.sampled_from((0.0, 1.0, 20.0)))
-def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float) -> None:
-    """Of random plans; requests may raise latencies to several times what they are."""
+@given(seed=st.integers(0, 10**6), worse=st.sampled_from((0.0, 1.0, 20.0)), leans=st.integers(0, 2))
+def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, leans: int) -> None:
+    """Of random plans; requests may raise latencies to several times what they are.
+
+    To whatever parts the sum leans, it stays convex and below.
+    """
     document = MultiCluster.generate(seed, clusters=3, requests=12, rate=40.0).to_document()
     for request in document["requests"]:
         request["latency_increase"] *= worse
     problem = MultiCluster.from_document(document)
     shared = bounds._Sharing(bounds._Requests(problem)).shared
+    encoder, rng = PlacementEncoder(problem, problem.objectives), np.random.default_rng(seed)
+    for _ in range(leans):
+        shared.lean(rng.dirichlet(np.ones(4), size=12)[:, :3])
     assert (np.linalg.eigvalsh(shared.quadratic) >= 0).all()
-    encoder = PlacementEncoder(problem, problem.objectives)
-    X = encoder.sample(np.random.default_rng(seed), 20)
+    X = encoder.sample(rng, 20)
     for x, values in zip(X, encoder.evaluate(X)[0], strict=True):
         placed = encoder.encode(encoder.decode(x)).reshape(12, 3)
         parts = placed / problem.arrays.replicas[:, None]
         least = (shared.linear * parts).sum() + shared.curved(parts)
         accepted = (placed.sum(axis=1) > 0).sum()
         assert least <= values[0] * accepted * (1 + 1e-9)
+
+
+def test_the_sum_leans_to_a_solution() -> None:
+    """At its parts less is taken off, so that the bound on a plan there rises."""
+    problem = MultiCluster.generate(3, requests=30)
+    shared = bounds._Sharing(bounds._Requests(problem)).shared
+    parts = np.full((30, 4), 0.02)
+    parts[::2, 0] = 0.5
+    before = (shared.linear * parts).sum() + shared.curved(parts)
+    shared.lean(parts)
+    assert (shared.linear * parts).sum() + shared.curved(parts) > before
+
+
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 1), draw=st.integers(0, 10**6), size=st.sampled_from((0.0, 0.01, 1.0)))
+def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> None:
+    """Prices of what is shared, good or bad: k requests of any plan cost as much at least."""
+    problem, rng = instance(seed), np.random.default_rng(draw)
+    table = bounds._Requests(problem)
+    sharing = bounds._Sharing(table)
+    weights = np.append(rng.dirichlet(np.ones(3)) / table.scale, 0.0)
+    cost = np.zeros(sum(sharing.columns))
+    requests, clusters = table.room.shape
+    cost[: requests * clusters] = table.costs(weights[:3]).ravel()
+    cost[-requests:] = weights[2]
+    duals = size * rng.normal(size=sharing.program.shape[0])
+    values = attainable_of(seed)
+    accepted = np.rint((1 - values[:, 3]) * requests).astype(int)
+    numbers = np.arange(1, int(table.acceptable.sum()) + 1)
+    proven = sharing._proven(cost, duals, numbers)
+    for k in numbers[numbers <= accepted.max()].tolist():
+        assert proven[k - 1] <= k * (values[accepted == k] @ weights).min() + 1e-12
 
 
 def test_a_limit_on_refusals_leaves_no_bounds_beyond_it() -> None:
