@@ -2,8 +2,8 @@
 
 Needs OR-Tools, which is no dependency: ``pip install ortools``. Every cell is kept, so that a run
 that was stopped goes on. ``--measure`` names what is measured; with nothing behind it the page has
-what is there. Sums come in the order of the weights, then of the seeds: a run that is stopped has
-some of all problems and sizes.
+what is there. The first sums have the first weights on the first seed, the second ones on the
+second: a run that is stopped has some of all problems, sizes and seeds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import cpu_clock  # noqa: F401
@@ -265,13 +266,12 @@ def measured(rows: Iterable[Callable[[], list[Any]]]) -> list[list[Any]]:
 def all_sums(run: Benchmark) -> list[Sum]:
     """Return the sums that are there, or that this run measures."""
     result: list[Sum] = []
-    for at in range(run.weights):
-        for seed in range(run.first, run.first + run.seeds):
-            for size in range(run.sizes):
-                for kind in run.kinds:
-                    for cap in CAPS.get(kind, (None,)):
-                        with suppress(_NotMeasuredError):
-                            result.extend(compared(run, kind, size, cap, seed, at))
+    pairs = product(range(run.weights), range(run.seeds))
+    for at, later in sorted(pairs, key=lambda pair: ((pair[1] - pair[0]) % run.seeds, pair[0])):
+        for size, kind in product(range(run.sizes), run.kinds):
+            for cap in CAPS.get(kind, (None,)):
+                with suppress(_NotMeasuredError):
+                    result.extend(compared(run, kind, size, cap, run.first + later, at))
     return result
 
 
