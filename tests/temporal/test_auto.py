@@ -30,7 +30,12 @@ def test_the_method_follows_the_size(requests: int, first: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "methods"),
-    [(None, "moead"), (0.5, "moead"), (60.0, ("moead", "bin-plans", "moead"))],
+    [
+        (None, "moead"),
+        (0.5, "moead"),
+        (20.0, ("moead", "moead")),
+        (60.0, ("moead", "bin-plans", "moead")),
+    ],
 )
 def test_the_exact_method_runs_where_it_ends_in_time(
     seconds: float | None, methods: str | tuple[str, ...]
