@@ -1,4 +1,4 @@
-"""What prices add to the lower bounds of rescheduling, on random call graphs on six nodes.
+"""What prices and parts add to the lower bounds of rescheduling: random call graphs, six nodes.
 
     python benchmarks/rescheduling_bounds.py [--services 20] [--seeds 4] [--seconds 20]
 
@@ -27,19 +27,20 @@ def measured(services: int, seed: int, seconds: float) -> dict[str, Any]:
     """Return gaps by moves without and with prices, in %, hypervolume that may miss, seconds."""
     problem = Rescheduling.generate(seed, application="random", services=services)
     front = placeopt.solve(problem, seconds=5, seed=1)
-    bounds.certify(problem, front, Budget(seconds=0.01))  # compiled
+    few = placeopt.Front(front.instance, front.objectives, front.points[:2])
+    bounds.certify(problem, few, Budget(seconds=2))  # compiled
     rows = {}
     for name, limit in (("relaxation", 1e-9), ("prices", seconds)):
         budget = Budget(seconds=limit)
         proven = bounds.certify(problem, front, budget)
         least = {int(moves): latency for latency, moves in proven.bounds}
-        last = max(least)
         gaps = {
-            int(moves): 100 * (1 - least[min(int(moves), last)] / latency)
+            int(moves): 100 * (1 - min(ms for m, ms in least.items() if m <= moves) / latency)
             for latency, moves in front.values.tolist()
         }
         rows[name] = {
             "by moves": {k: gaps[k] for k in MOVES if k in gaps},
+            "above": sum(gap > 2.0005 for gap in gaps.values()),
             "mean": float(np.mean(list(gaps.values()))),
             "worst": max(gaps.values()),
             "hypervolume": 100 * (proven.gap() or 0.0),
@@ -51,7 +52,7 @@ def measured(services: int, seed: int, seconds: float) -> dict[str, Any]:
 def main() -> None:
     bench = Benchmark(__file__, __doc__, "numpy", "numba", services=20, seeds=4, seconds=20.0)
     shown = " | ".join(f"{k} moves" for k in MOVES)
-    head = f"seed | points | {shown} | mean | worst | hypervolume open | CPU s"
+    head = f"seed | points | {shown} | above 2 % | mean | worst | hypervolume open | CPU s"
     rows = []
     for seed in range(1, bench.seeds + 1):
         found = bench.cell(
@@ -67,14 +68,16 @@ def main() -> None:
             both(str(k), one["by moves"], other["by moves"]) if str(k) in one["by moves"] else "-"
             for k in MOVES
         ]
-        cells = (seed, found["points"], *by_moves, both("mean"), both("worst"))
+        above = f"{one['above']} -> {other['above']}"
+        cells = (seed, found["points"], *by_moves, above, both("mean"), both("worst"))
         rows.append((*cells, both("hypervolume"), f"{other['seconds']:.1f}"))
     said = (
-        "Without prices -> with prices. The aim is 2 % of the latency: where it is missed, prices "
-        "of room have come to their end, since a mixture of deployments fills every node exactly; "
-        "next would be to branch on where a large service stands."
+        "Without prices -> with prices, and with plans looked at in parts. The aim is 2 % of the "
+        "latency; *above 2 %* counts the points that miss it. These have many moves, and almost "
+        "the same latency as points of fewer moves: parts are cut by where services stand, and "
+        "many of them stay open, since several services can change sides for each other."
     )
-    bench.write("Rescheduling: bounds by prices", said, table(head, rows))
+    bench.write("Rescheduling: bounds by prices and parts", said, table(head, rows))
 
 
 if __name__ == "__main__":
