@@ -51,46 +51,45 @@ def sharpened(
     space, least = Workspace(relaxation), least.copy()
     timed = budget.seconds_limit is not None
     affordable = np.inf if timed else _WORK / max(1, relaxation.cells)
-    for stage in _STAGES:
-        _raise_all(space, least, _enough(least, targets, stage), targets, budget, affordable)
+    _raise_all(space, least, targets, budget, affordable)
     return least
-
-
-def _enough(least: np.ndarray, targets: dict[int, float], stage: float) -> dict[int, float]:
-    """Return the numbers of moves that a stage looks at, and the bounds that are enough there."""
-    return {
-        m: (1 - stage) * targets[m]
-        for m in sorted(targets, reverse=True)
-        if least[m] < (1 - stage) * targets[m]
-    }
 
 
 def _raise_all(
     space: Workspace,
     least: np.ndarray,
-    enough: dict[int, float],
     targets: dict[int, float],
     budget: Budget,
     affordable: float,
 ) -> None:
-    """Bring bounds to what is enough, in turns that grow; `least` changes."""
+    """Bring bounds to ever smaller gaps, in turns that grow; `least` changes.
+
+    What has come to the first gap has half of a turn, so that others' turns that do not end leave
+    time for it.
+    """
+    stages = dict.fromkeys(sorted(targets, reverse=True), 0)
     questions: dict[int, LatencyQuestion] = {}
-    turn, open_ones = _TURN, list(enough)
-    while open_ones:
-        for m in tuple(open_ones):
-            if least[m] >= enough[m]:
-                open_ones.remove(m)
+    turn = _TURN
+    while stages:
+        for m, stage in tuple(stages.items()):
+            while stage < len(_STAGES) and least[m] >= (1 - _STAGES[stage]) * targets[m]:
+                stage += 1
+            if stage == len(_STAGES):
+                del stages[m]
                 continue
-            if m not in questions:
+            if m not in questions or stage > stages[m]:
                 near = min(questions, key=lambda k: abs(k - m), default=None)
                 start = None if near is None else questions[near].start
-                questions[m] = LatencyQuestion(space, m, targets[m], enough[m], start)
-            before, question = space.evaluations, questions[m]
-            while not question.ended and space.evaluations - before < turn:
+                enough = (1 - _STAGES[stage]) * targets[m]
+                questions[m] = LatencyQuestion(space, m, targets[m], enough, start)
+            stages[m], before, question = stage, space.evaluations, questions[m]
+            while not question.ended and space.evaluations - before < (
+                turn // 2 if stage else turn
+            ):
                 if budget.exhausted or space.evaluations >= affordable:
                     return
                 question.go_on()
                 least[: m + 1] = np.maximum(least[: m + 1], question.bound)
-            if question.ended:
-                open_ones.remove(m)
+            if question.ended and least[m] < question.enough:
+                del stages[m]
         turn *= 2
