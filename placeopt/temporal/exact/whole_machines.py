@@ -165,19 +165,19 @@ class WholeMachines:
             }
             growth.row(terms, upper=float(slots))
 
-    def cut(self, known: CostCut, rows: np.ndarray, budget: Budget) -> CostCut:
-        """Return the cut at the exchange rates of a known one that whole numbers prove.
+    def cut(self, linear: CostCut, rows: np.ndarray, budget: Budget) -> CostCut:
+        """Return the cut at the exchange rates of a linear program that whole numbers prove.
 
         Parameters
         ----------
         rows : ndarray, shape (types, requests)
-            Rates for each type that prove the known cut; those that were learnt are used too.
+            Rates for each type that prove that cut; those that were learnt are used too.
         """
-        scale = max(known.constant, 1.0)
-        costs = self._costs(known) / scale
+        scale = max(linear.constant, 1.0)
+        costs = self._costs(linear) / scale
         rows = np.where(rows < _LEAST_RATE, 0.0, rows)
         own = [(q, rates) for q, rates in enumerate(rows) if rates.any()]
-        best = known.constant
+        best = linear.constant
         for _ in range(_ROUNDS):
             try:
                 outcome = solve(
@@ -192,7 +192,7 @@ class WholeMachines:
             best = max(best, outcome.bound * scale * (1 - _TOLERANCE))
             if outcome.x is None or not self._learn(outcome.x, budget):
                 break
-        return known._replace(constant=best)
+        return linear._replace(constant=best)
 
     def _costs(self, rates: CostCut) -> np.ndarray:
         """Return the costs of columns at exchange rates."""
@@ -267,8 +267,8 @@ def raised(
         budget.report(note=f"bound: whole machines, cut {len(more) + 1}")
         if program.solve_at(*rates, budget) is None:
             break
-        known = CostCut(program.cuts[-1].constant, *rates)
-        more += [program.cuts[-1], whole.cut(known, program.rates[-1], budget)]
+        linear = CostCut(program.cuts[-1].constant, *rates)
+        more += [program.cuts[-1], whole.cut(linear, program.rates[-1], budget)]
     return np.concatenate((cuts, np.array(more).reshape(-1, 3)))
 
 
