@@ -42,17 +42,18 @@ def block_search(
     """Move blocks of services between the two halves of the continuum, then single replicas.
 
     Single moves do not cross the latency between cloud and edge: a service that moves alone pays it
-    twice. With up to five services every vector of stay, one half, the other half is tried; with
-    more, a beam goes along the call graph. Descents begin there, and moves are taken back one by
-    one. The best plan of every number of moves is kept, in an order that has room for every move.
-    Nothing is random. An evaluation is a deployment.
+    twice. With up to five services every vector of stay, one half, the other half is tried, and
+    with up to ten where there is a time limit; otherwise a beam goes along the call graph. Descents
+    begin there, and moves are taken back one by one. The best plan of every number of moves is
+    kept, in an order that has room for every move. Nothing is random. An evaluation is a
+    deployment.
 
     That plans keep `min_gain_ms` is proven up to 65,536 combinations of moves and looked for
     beyond; see `placeopt.rescheduling.local_search.pruning`.
     """
     max_moves = fewest(max_moves, task.problem.goal_limits.get("moves"))
     search = BlockSearch(task.problem, task.budget, max_moves)
-    completed = search.run()
+    completed = search.run(in_time=task.budget.seconds_limit is not None)
     plans = _worthwhile_plans(task.problem, search.plans(), min_gain_ms)
     return task.front(
         [Candidate(task.problem.plan(moves)) for moves in plans],

@@ -391,3 +391,17 @@ def test_auto_goes_on_where_block_search_ends() -> None:
     assert {p.method for p in few.points} == {"block-search"} and few.values[:, 1].max() <= 3
     with pytest.raises(UsageError, match="no parameter 'most_moves'"):
         api.solve(problem, most_moves=3)
+
+
+def test_a_time_limit_brings_every_block_of_more_services() -> None:
+    """No number of moves gets slower, and some far plan is found that a beam does not lead to."""
+    better = 0
+    for seed in range(4):
+        problem = Rescheduling.generate(seed, application="random", services=7)
+        few, all_blocks = (BlockSearch(problem, Budget(evaluations=10**9)) for _ in range(2))
+        assert few.run() and all_blocks.run(in_time=True)
+        least, now = few.archive.latency.copy(), all_blocks.archive.latency.copy()
+        least, now = np.minimum.accumulate(least), np.minimum.accumulate(now)
+        assert (now <= least + descent.ROUNDING_MS).all()
+        better += int((now < least - 0.1).any())
+    assert better

@@ -13,8 +13,9 @@ from placeopt.rescheduling.move_order import MAX_HOPS
 
 # The limits below keep a search of 200 services within a minute and one of 20 replicas within
 # milliseconds; benchmarks/rescheduling.md has the times and the quality.
-#: Services of which every block vector is tried, 3**5 of them at most.
-_MAX_ENUMERATED = 5
+#: Services of which every block vector is tried, 3**5 of them at most; in a time limit 3**10, which
+#: took 2 to 5 s on 6 nodes.
+_MAX_ENUMERATED, _MAX_IN_TIME = 5, 10
 #: Block vectors, and moves of a descent, between two looks at the clock.
 _CHUNK = 27
 #: Cells (replicas times nodes) up to which pairs of moves are tried.
@@ -64,15 +65,21 @@ class BlockSearch:
         descent.load(self.instance, self.state, self.instance.home)
         return self._descend(offering=True, back=False)
 
-    def run(self) -> bool:
-        """Search from blocks of services; return whether the search came to its end."""
+    def run(self, in_time: bool = False) -> bool:
+        """Search from blocks of services; return whether the search came to its end.
+
+        Where a time limit ends it (`in_time`) every block vector of more services is tried.
+        """
         instance = self.instance
-        zone_of = zones(instance)
-        if len(instance.order) > _MAX_ENUMERATED:
+        zone_of, services = zones(instance), len(instance.order)
+        if services > _MAX_ENUMERATED:
             if not self.improve():
                 return False
             result = beam.deployments(instance, zone_of, _WIDTH)[:_STARTS]
-            return self._polish(result) and self._try_pairs()
+            if not (self._polish(result) and self._try_pairs()):
+                return False
+            if services > _MAX_IN_TIME or not in_time:
+                return True
         none = np.empty((0, *instance.home.shape), dtype=np.int64)
         return self._try_blocks(zone_of) and self._polish(none) and self._try_pairs()
 
