@@ -40,8 +40,9 @@ TRIED = 10
 #: Heat at the beginning of annealing, for one request: a change of one moves means over all by so
 #: much less as there are more. Weights make the width of a goal in the archive 1.
 HEAT = 0.1
-#: The same where plans are improved for a weighted sum.
-SUM_HEAT = 0.03
+#: The same where plans are improved for a weighted sum, in turn: where few plans refuse nothing,
+#: hot annealing leads from one of them to others; where many do, cool annealing is better.
+SUM_HEATS = (0.03, 0.1, 0.3)
 #: Odds that a change is of two requests, on the front and for a weighted sum.
 PAIRS = (0.25, 0.5)
 #: Work on weighted sums for each of the work on the front, by the number of goals without a limit;
@@ -299,7 +300,8 @@ class _Sums:
         chosen = np.empty(1, dtype=np.int64)
         annealing.choose_starts(F, weights[None], ideal, False, chosen)
         start, requests = search.vectors(chosen), len(problem.requests)
-        more = tried * requests, self._random, SUM_HEAT / requests
+        heat = SUM_HEATS[self._done % len(SUM_HEATS)] / requests
+        more = tried * requests, self._random, heat
         search.evaluate(encoder.improve(start, weights[None], ideal, *more, sums=True))
         search.budget.spend(search.budget.allow(tried - 1))
         return tried

@@ -127,8 +127,8 @@ def test_heat_leaves_poor_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where descents by single changes end too early."""
     problem = MultiCluster.generate(1, requests=20)
     fronts = [placeopt.solve(problem, "placement-search", evaluations=50_000)]
-    for heat in ("HEAT", "SUM_HEAT"):
-        monkeypatch.setattr(placement_search, heat, 0.0)
+    monkeypatch.setattr(placement_search, "HEAT", 0.0)
+    monkeypatch.setattr(placement_search, "SUM_HEATS", (0.0,))
     fronts.append(placeopt.solve(problem, "placement-search", evaluations=50_000))
     reference = np.maximum(*(front.reference() for front in fronts))
     annealed, descended = (front.hypervolume(reference) for front in fronts)
