@@ -1,11 +1,11 @@
 """Machine reassignment on the instances of the ROADEF/EURO challenge 2012, beside CP-SAT and HiGHS.
 
     PLACEOPT_DATA=... python benchmarks/machine_reassignment.py [--seeds 3] [--seconds 300]
-        [--quick a1_1 b_1 ...] [--quick-seconds 30] [--instances a1_1 b_1 ...]
-        [--cp-sat b_1 ...] [--highs a1_1 ...] [--peer-seconds 300]
+        [--quick a1_1 b_1 ...] [--quick-seconds 30] [--quick-seeds 3]
+        [--instances a1_1 b_1 ...] [--cp-sat b_1 ...] [--highs a1_1 ...] [--peer-seconds 300]
 
-All seconds are CPU seconds of one process on one core. A stopped run goes on where it was, and rows
-of other limits stay as they are. PLACEOPT_DATA has roadef2012.
+All seconds are CPU seconds of one process on one core. A stopped run goes on where it was.
+``--measured`` writes the page with the rows that are there. PLACEOPT_DATA has roadef2012.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -190,6 +191,15 @@ def missed(best: dict[str, dict[str, Any]], seconds: Callable[[str], float]) -> 
     return [MISSED, "", *lines] if late else []
 
 
+class _NotMeasuredError(Exception):
+    """A row is not there, and this run is not to measure it."""
+
+
+def missing() -> Any:
+    """Leave a row out."""
+    raise _NotMeasuredError
+
+
 def limit(run: Any, name: str) -> float:
     """Return the limit of the search on an instance in seconds."""
     return float(run.quick_seconds if name in run.quick else run.seconds)
@@ -199,7 +209,8 @@ def searched(run: Any, name: str, seed: int, worst: dict[str, dict[str, Any]]) -
     """Return a row of annealing; note the worst seed of each instance."""
     seconds = limit(run, name)
     call = (name, seconds, seed)
-    one = run.cell(f"{name} {seconds:g} {seed}", lambda: apart(__file__, "annealed", *call))
+    work = missing if run.measured else partial(apart, __file__, "annealed", *call)
+    one = run.cell(f"{name} {seconds:g} {seed}", work)
     if name not in worst or one["cost"] > worst[name]["cost"]:
         worst[name] = one
     better = "-" if one["better"] is None else f"{one['better']:.2f}"
@@ -236,13 +247,19 @@ def main() -> None:
         seconds=300.0,
         quick=[""],
         quick_seconds=30.0,
+        quick_seeds=3,
+        measured=False,
         instances=INSTANCES,
         cp_sat=[n for n in INSTANCES if n.startswith("b")],
         highs=["a1_1"],
         peer_seconds=300.0,
     )
     worst: dict[str, dict[str, Any]] = {}
-    rows = [searched(run, n, k, worst) for n in run.instances for k in range(1, run.seeds + 1)]
+    rows = []
+    for name in run.instances:
+        for seed in range(1, (run.quick_seeds if name in run.quick else run.seeds) + 1):
+            with suppress(_NotMeasuredError):
+                rows.append(searched(run, name, seed, worst))
     wanted = [(name, "cp-sat") for name in run.cp_sat] + [(name, "highs") for name in run.highs]
     costs: dict[str, float] = {}
     peers = [compared(run, *one, worst, costs) for one in wanted]
