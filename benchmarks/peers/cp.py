@@ -53,24 +53,31 @@ def solved(
 
     Limits are CPU seconds in ascending order; all are of one run.
     """
-    solver, over = cp_model.CpSolver(), threading.Event()
+    solver = cp_model.CpSolver()
     solver.parameters.num_workers, solver.parameters.random_seed = WORKERS, seed
     began = time.process_time()
     keeper = _Keeper([began + seconds for seconds in limits])
 
+    stopped(limits[-1], lambda: solver.solve(model, keeper), solver.stop_search)
+    return [None if one is None else plan(one) for one in keeper.kept]
+
+
+def stopped(seconds: float, work: Callable[[], Any], stop: Callable[[], Any]) -> Any:
+    """Return what `work` returns; tell it to stop after so many CPU seconds."""
+    over, end = threading.Event(), time.process_time() + seconds
+
     def watch() -> None:
         while not over.wait(_LOOK_SECONDS):
-            if time.process_time() >= began + limits[-1]:
-                solver.stop_search()
+            if time.process_time() >= end:
+                stop()
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
-        solver.solve(model, keeper)
+        return work()
     finally:
         over.set()
         watcher.join()
-    return [None if one is None else plan(one) for one in keeper.kept]
 
 
 def weighted(weights: Any, *goals: Any) -> Any:

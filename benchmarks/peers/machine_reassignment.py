@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from peers.cp import WORKERS, stopped
+
 #: Binaries of a whole model, and of a neighbourhood; CPU seconds for one neighbourhood.
 WHOLE, PART, SECONDS = 100_000, 500, 1.0
-#: Workers of CP-SAT, on one core.
-WORKERS = 8
 #: No limit of a row.
 FREE = 2**60
 
@@ -306,20 +305,3 @@ def _passed(peer: Model) -> Any:
     solution.col_value = start.astype(float).tolist()
     solver.setSolution(solution)
     return solver
-
-
-def stopped(seconds: float, work: Callable[[], Any], stop: Callable[[], Any]) -> Any:
-    """Return what `work` returns; tell it to stop after so many CPU seconds."""
-    over, end = threading.Event(), time.process_time() + seconds
-
-    def watch() -> None:
-        while not over.wait(0.2):
-            if time.process_time() >= end:
-                stop()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        return work()
-    finally:
-        over.set()

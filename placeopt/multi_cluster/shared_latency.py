@@ -67,7 +67,10 @@ class SharedLatency:
             self.quadratic[c, rows, rows] += diagonal
 
     def lean(self, parts: np.ndarray) -> None:
-        """Let the sum take off less at parts (T, C) of a solution, and more elsewhere."""
+        """Make the sum tighter near a solution, its parts (T, C), and looser elsewhere.
+
+        It stays a lower bound everywhere.
+        """
         lost = parts * (1 - parts)
         self._weights += _LEAN * (lost - self._weights)
         self._make_convex()

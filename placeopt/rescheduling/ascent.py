@@ -1,4 +1,4 @@
-"""Prices that rise, and rows that they leave out: what a search over the tree of calls repeats."""
+"""Kernels of a bound: an ascent chooses the prices, then rows that cannot matter are left out."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def ascend(tree, now, kept, tables, most, latency, enough, best, steps):
 
 @kernel
 def measure_rows(tree, now, tables, most):
-    """Write in `through` the bound of plans with each row that is left; `bound` comes before."""
+    """Write in `through` a bound on the plans with each row that is left; call `bound` first."""
     last, earned = tables.size.size - 1, earned_by_room(tree, now)
     for k in range(tree.first[last], tree.first[last] + tables.size[last]):
         tables.outside[tables.rows[k], : tables.width[last] + 1] = 0.0
@@ -199,19 +199,19 @@ def _around(tree, tables, most, i, call, row, around):
 
 
 @kernel
-def drop_rows(tree, tables, enough):
-    """Leave out the rows through which the bound is `enough`; return whether all have rows."""
+def leave(tree, tables, stays):
+    """Leave out the rows that are not marked in `stays`; return whether all services have rows."""
+    all_have = True
     for i in range(tables.size.size):
         size = 0
         for k in range(tree.first[i], tree.first[i] + tables.size[i]):
             row = tables.rows[k]
-            if tables.through[row] < enough:
+            if stays[row]:
                 tables.rows[tree.first[i] + size] = row
                 size += 1
         tables.size[i] = size
-        if size == 0:
-            return False
-    return True
+        all_have &= size > 0
+    return all_have
 
 
 @kernel
@@ -252,21 +252,6 @@ def _least_use(tree, tables, i, n, resource):
 
 
 @kernel
-def load(tree, tables, left):
-    """Set the rows that are left from marks; return whether all services have rows."""
-    for i in range(tables.size.size):
-        size = 0
-        for row in range(tree.first[i], tree.first[i + 1]):
-            if left[row]:
-                tables.rows[tree.first[i] + size] = row
-                size += 1
-        tables.size[i] = size
-        if size == 0:
-            return False
-    return True
-
-
-@kernel
 def mark(tree, tables, left):
     """Mark the rows that are left."""
     for row in range(left.size):
@@ -274,19 +259,6 @@ def mark(tree, tables, left):
     for i in range(tables.size.size):
         for k in range(tree.first[i], tree.first[i] + tables.size[i]):
             left[tables.rows[k]] = True
-
-
-@kernel
-def halve(tree, tables, i, feature, limit, upper):
-    """Leave the rows of a service whose feature is above a limit, or those where it is not."""
-    size = 0
-    for k in range(tree.first[i], tree.first[i] + tables.size[i]):
-        row = tables.rows[k]
-        if (feature[row] > limit) == upper:
-            tables.rows[tree.first[i] + size] = row
-            size += 1
-    tables.size[i] = size
-    return size > 0
 
 
 @kernel

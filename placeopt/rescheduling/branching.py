@@ -71,11 +71,13 @@ class Workspace:
                 mine[:] = other
         self.tables.mean[:] = part.mean
         self.tables.pace[:2] = part.pace
-        return bool(ascent.load(self.tree, self.tables, part.left))
+        self.tables.rows[:] = np.arange(len(part.left))
+        self.tables.size[:] = np.diff(self.tree.first)
+        return bool(ascent.leave(self.tree, self.tables, part.left))
 
 
 class LatencyQuestion:
-    """Which latency can no plan of at most `moves` moves beat?
+    """A lower bound on the latency of plans of at most `moves` moves, which `go_on` raises.
 
     Parameters
     ----------
@@ -83,11 +85,11 @@ class LatencyQuestion:
     moves : int
         More than ``workspace.most`` stands for any number.
     latency : float
-        Of the best plan, ms.
+        Latency of the best plan, ms.
     enough : float
-        A bound in ms that need not be raised.
+        The search stops at this bound, ms.
     start : Multipliers or None
-        Those to begin with.
+        The first multipliers; without them prices are 0 and groups count alike.
 
     Attributes
     ----------
@@ -120,7 +122,7 @@ class LatencyQuestion:
 
     @property
     def bound(self) -> float:
-        """A latency that no plan beats, ms; at most `enough`."""
+        """The lower bound so far, ms; at most `enough`."""
         least = self._first or (self._open[0] if self._open else None)
         return min(self._settled, least.bound if least else np.inf)
 
@@ -157,7 +159,7 @@ class LatencyQuestion:
         ascent.keep(space.kept, space.now)
         bound(tree, space.now, tables, self.most)
         ascent.measure_rows(tree, space.now, tables, self.most)
-        if not ascent.drop_rows(tree, tables, self.enough):
+        if not ascent.leave(tree, tables, tables.through < self.enough):
             return None
         if not ascent.drop_crowding(tree, tables):
             return None
@@ -216,21 +218,12 @@ class LatencyQuestion:
 
     def _halved(self, part: PlansPart, cut: _Cut, upper: bool) -> bool:
         """Take over one side of a part; return whether it may have a plan."""
-        space = self.space
-        return (
-            space.set(part)
-            and bool(
-                ascent.halve(
-                    self.tree,
-                    space.tables,
-                    cut.service,
-                    space.features[cut.feature],
-                    cut.limit,
-                    upper,
-                )
-            )
-            and bool(ascent.drop_crowding(self.tree, space.tables))
-        )
+        stays, tree = part.left.copy(), self.tree
+        own = slice(tree.first[cut.service], tree.first[cut.service + 1])
+        stays[own] &= (self.space.features[cut.feature][own] > cut.limit) == upper
+        if not self.space.set(part._replace(left=stays)):
+            return False
+        return bool(ascent.drop_crowding(tree, self.space.tables))
 
     def _gain(self, part: PlansPart, cut: _Cut) -> float:
         """Return how much a cut raises both sides, the product of both gains."""

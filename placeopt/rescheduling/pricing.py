@@ -62,10 +62,10 @@ def _raise_all(
     budget: Budget,
     affordable: float,
 ) -> None:
-    """Bring bounds to ever smaller gaps, in turns that grow; `least` changes.
+    """Raise the bounds `least` in place: each number of moves has a turn, then all a longer one.
 
-    What has come to the first gap has half of a turn, so that others' turns that do not end leave
-    time for it.
+    A number of moves whose gap is below the first stage has half of a turn: those that never get
+    there would take all of the time.
     """
     stages = dict.fromkeys(sorted(targets, reverse=True), 0)
     questions: dict[int, LatencyQuestion] = {}
@@ -82,10 +82,9 @@ def _raise_all(
                 start = None if near is None else questions[near].start
                 enough = (1 - _STAGES[stage]) * targets[m]
                 questions[m] = LatencyQuestion(space, m, targets[m], enough, start)
-            stages[m], before, question = stage, space.evaluations, questions[m]
-            while not question.ended and space.evaluations - before < (
-                turn // 2 if stage else turn
-            ):
+            stages[m], question = stage, questions[m]
+            end = space.evaluations + (turn // 2 if stage else turn)
+            while not question.ended and space.evaluations < end:
                 if budget.exhausted or space.evaluations >= affordable:
                     return
                 question.go_on()

@@ -230,7 +230,7 @@ def descend_from_blocks(instance, state, archive, zone_of, first, last, begun, e
     """Descend from the block vectors numbered `first` to `last`.
 
     In a block vector every service stays, goes to zone 0 or goes to zone 1; `zone_of` is (N,).
-    `begun` and `ended`, int64 (3**S,), take hashes of the deployments where descents began and
+    `begun` and `ended` are hash sets (see `_met`) of the deployments where descents began and
     ended. A deployment that is met again is left alone.
     """
     for code in range(first, last):
@@ -240,14 +240,27 @@ def descend_from_blocks(instance, state, archive, zone_of, first, last, begun, e
             if rest % 3:
                 _move_block(instance, state, zone_of, instance.order[k], rest % 3 - 1)
             rest //= 3
-        begun[code] = _hash(state.deployment.counts)
-        if (begun[:code] == begun[code]).any():
+        if _met(begun, _hash(state.deployment.counts)):
             continue
         descend(instance, state, archive, code == 0, False, UNLIMITED)
-        result = _hash(state.deployment.counts)
-        if not (ended[:code] == result).any():
-            ended[code] = result
+        if not _met(ended, _hash(state.deployment.counts)):
             descend(instance, state, archive, True, True, UNLIMITED)
+
+
+@kernel
+def _met(seen, key):
+    """Return whether a hash set has a key, and put the key in.
+
+    `seen`, int64, has a power of two for its length, at least one place more than keys, and 0 where
+    a place is free.
+    """
+    key = key if key != 0 else 1
+    place = key & (seen.size - 1)
+    while seen[place] != 0 and seen[place] != key:
+        place = (place + 1) & (seen.size - 1)
+    met = seen[place] == key
+    seen[place] = key
+    return met
 
 
 @kernel

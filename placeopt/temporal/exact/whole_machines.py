@@ -122,6 +122,8 @@ class WholeMachines:
 
     def _lay_columns(self) -> None:
         """Lay the columns of replicas, amounts and latencies, and the rows that always hold."""
+        import scipy.sparse as sp
+
         numbers, types = self._numbers, self._source.types
         n, count = len(numbers.replicas), len(types)
         self._able = np.array([self._source.most_alone(t) > 0 for t in types]).reshape(count, n).T
@@ -129,8 +131,6 @@ class WholeMachines:
         self._x[self._able] = np.arange(self._able.sum())
         ends = [*np.repeat(numbers.replicas, self._able.sum(axis=1)), *[np.inf] * count]
         self._amount = np.arange(count) + int(self._able.sum())
-        import scipy.sparse as sp
-
         zero, none = np.zeros(len(ends)), np.zeros(0)
         matrix = sp.csc_matrix((0, len(ends)))
         growth = Growth(Program(zero, matrix, none, none, zero, np.array(ends), zero + 1))
@@ -166,12 +166,14 @@ class WholeMachines:
             growth.row(terms, upper=float(slots))
 
     def cut(self, linear: CostCut, rows: np.ndarray, budget: Budget) -> CostCut:
-        """Return the cut at the exchange rates of a linear program that whole numbers prove.
+        """Return a cut at the exchange rates of `linear`, with a constant that is no lower.
 
         Parameters
         ----------
+        linear : CostCut
+            The cut that the configuration program proves.
         rows : ndarray, shape (types, requests)
-            Rates for each type that prove that cut; those that were learnt are used too.
+            Its rates: what a replica needs of each type. Rates of earlier cuts are used too.
         """
         scale = max(linear.constant, 1.0)
         costs = self._costs(linear) / scale
