@@ -22,14 +22,24 @@ from placeopt.core.kernels.rows import copy_row
 from placeopt.core.outside import checked_count
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import Placement, cost, latency, put, take
-from placeopt.edge_cloud.nearest import FullNodes, forget, nearest_fit, no_full_nodes, note
+from placeopt.edge_cloud.kernels import Placement, cost, put, take
+from placeopt.edge_cloud.nearest import (
+    NearNodes,
+    OpenNodes,
+    narrow,
+    near_nodes,
+    nearest_fit,
+    note,
+    open_nodes,
+    reopen,
+)
 
 
 class EncoderTables(NamedTuple):
     """What the kernels of the encoder read."""
 
     instance: EdgeCloudArrays
+    near: NearNodes
     order: np.ndarray  # (applications,)
     legal_first: np.ndarray  # (microservices,) into `legal`
     legal_end: np.ndarray  # (microservices,)
@@ -41,7 +51,7 @@ class Scratch(NamedTuple):
 
     room: np.ndarray  # (nodes, 2)
     hosts: np.ndarray  # (microservices,)
-    full: FullNodes
+    free: OpenNodes
 
 
 def _legal_nodes(instance: EdgeCloudArrays) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -63,14 +73,14 @@ def _legal_nodes(instance: EdgeCloudArrays) -> tuple[np.ndarray, np.ndarray, np.
             near = instance.near[source]
             nodes.append(near[row[size_of[near]] & np.isfinite(instance.delay[source, near])])
     first = np.cumsum([0, *map(len, nodes)])
-    return first[part], first[part + 1], np.concatenate(nodes)
+    return first[part], first[part + 1], narrow(np.concatenate(nodes), len(size_of))
 
 
 @kernel
 def _node_of(tables, service, gene):
     """Return the node that a gene stands for, -1 where no node can host the microservice."""
     first = tables.legal_first[service]
-    return tables.legal[first + gene] if first < tables.legal_end[service] else -1
+    return np.int64(tables.legal[first + gene]) if first < tables.legal_end[service] else -1
 
 
 @kernel
@@ -95,27 +105,40 @@ def _place_together(instance, placement, application):
 @kernel
 def _place(tables, genes, scratch):
     """Decode a vector, (microservices,), into `scratch`; return the applications left out."""
-    instance, room, hosts, full = tables.instance, scratch.room, scratch.hosts, scratch.full
-    left_out = 0
+    instance, near, free = tables.instance, tables.near, scratch.free
+    room, hosts, left_out = scratch.room, scratch.hosts, 0
     for node in range(len(room)):
         copy_row(instance.capacity[node], room[node])
     hosts[:] = -1
-    forget(full, room)
+    reopen(near, free)
     placement = Placement(hosts, room)
     for application in tables.order:
         first, last = instance.first[application], instance.first[application + 1]
         for service in range(first, last):
             wanted = _node_of(tables, service, genes[service])
-            node = nearest_fit(instance, full, placement, service, wanted)
+            node = nearest_fit(instance, near, free, placement, service, wanted)
             if node < 0:
                 for placed in range(first, service):
                     take(instance, placement, placed)
                 left_out += not _place_together(instance, placement, application)
-                forget(full, room)
                 break
             put(instance, placement, service, node)
-            note(full, room, node)
+        for service in range(first, last):
+            if hosts[service] >= 0:
+                note(near, free, room, hosts[service])
     return left_out
+
+
+@kernel
+def _latency(tables, hosts, application):
+    """Return the latency of what is placed of an application, ms."""
+    farthest, source = np.int64(0), tables.instance.source[application]
+    for service in range(
+        tables.instance.first[application], tables.instance.first[application + 1]
+    ):
+        if hosts[service] >= 0:
+            farthest = max(farthest, np.int64(tables.near.code[source, hosts[service]]))
+    return tables.near.delays[farthest]
 
 
 @allocating_kernel
@@ -129,7 +152,7 @@ def _evaluate(tables, X, scratch):
             if hosts[service] >= 0:
                 F[k, 0] += cost(instance, service, hosts[service])
         for application in range(applications):
-            F[k, 1] += latency(instance, hosts, application)
+            F[k, 1] += _latency(tables, hosts, application)
     return F, left_out
 
 
@@ -197,6 +220,7 @@ class EdgeCloudEncoder(Encoder):
         first, end, legal = _legal_nodes(instance)
         self.tables = EncoderTables(
             instance=instance,
+            near=near_nodes(instance),
             order=application_order(instance, "small-first"),
             legal_first=first,
             legal_end=end,
@@ -208,7 +232,7 @@ class EdgeCloudEncoder(Encoder):
         self._scratch = Scratch(
             instance.capacity.copy(),
             np.full(self.num_genes, -1),
-            no_full_nodes(instance),
+            open_nodes(instance, self.tables.near),
         )
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

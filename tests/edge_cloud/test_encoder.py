@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
@@ -13,6 +15,7 @@ from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
 from placeopt.edge_cloud.heuristics import greedy
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.nearest import narrow, near_nodes
 from placeopt.registry import method
 
 
@@ -68,7 +71,7 @@ def test_searches_are_served(name):
 
 
 def scanned(encoder, genes):
-    """Return the nodes of a vector by a look at all nodes, nearest first; None at a dead end."""
+    """Return the nodes of a vector by a look at all nodes, nearest first, and how many are full."""
     tables, a = encoder.tables, encoder.problem.arrays
     room, hosts = a.capacity.copy(), np.full(len(a.demand), -1)
 
@@ -84,29 +87,64 @@ def scanned(encoder, genes):
             )
         )
 
+    def nearest(start, fitting):
+        near = [v for v in a.near[start] if np.isfinite(a.delay[start, v])]
+        return next((v for v in near if fitting(v)), -1)
+
     for application in tables.order:
-        for service in range(a.first[application], a.first[application + 1]):
-            wanted = tables.legal[tables.legal_first[service] + genes[service]]
-            near = [v for v in a.near[wanted] if np.isfinite(a.delay[wanted, v])]
-            node = next((v for v in [wanted, *near] if fits(service, v)), -1)
+        services = range(a.first[application], a.first[application + 1])
+        for service in services:
+            if tables.legal_first[service] == tables.legal_end[service]:
+                node = -1
+            else:
+                node = tables.legal[tables.legal_first[service] + genes[service]]
+                node = node if fits(service, node) else nearest(node, partial(fits, service))
             if node < 0:
-                return None
+                for k in services:
+                    room[hosts[k]] += a.demand[k] * (hosts[k] >= 0)
+                whole = a.demand[list(services)].sum(axis=0)
+                node = nearest(a.source[application], lambda v: (whole <= room[v]).all())  # noqa: B023
+                for k in services:
+                    hosts[k] = node
+                    room[node] -= a.demand[k] * (node >= 0)
+                break
             hosts[service] = node
             room[node] -= a.demand[service]
-    return hosts
+    return hosts, (room < a.demand.min(axis=0)).any(axis=1).sum()
 
 
-@pytest.mark.parametrize("load", [0.4, 0.9])
-def test_no_node_is_overlooked_where_many_are_full(load):
-    problem = EdgeCloud.generate(3, applications=30, load=load)
+def hard(seed, load):
+    """Return an instance with delays that are equal, and delays that are unknown."""
+    document = EdgeCloud.generate(seed, applications=30, load=load).to_document()
+    rng = np.random.default_rng(seed)
+    document["delay_ms"] = {
+        one: {other: round(ms) for other, ms in row.items() if rng.random() < 0.8}
+        for one, row in document["delay_ms"].items()
+    }
+    return EdgeCloud.from_document(document)
+
+
+@pytest.mark.parametrize("make", [hard, partial(EdgeCloud.generate, applications=30)])
+@pytest.mark.parametrize("load", [0.4, 0.9, 1.5])
+def test_no_node_is_overlooked_where_many_are_full(make, load):
+    problem = make(3, load=load)
     encoder = build_encoder(problem)
-    X, full = encoder.sample(np.random.default_rng(1), 12), 0
-    for genes in X:
-        hosts = scanned(encoder, genes)
-        if hosts is not None:
-            np.testing.assert_array_equal(problem.hosts(encoder.decode(genes)), hosts)
-            full += encoder._scratch.full.is_full.sum()
+    full = 0
+    for genes in encoder.sample(np.random.default_rng(1), 8):
+        hosts, now_full = scanned(encoder, genes)
+        np.testing.assert_array_equal(problem.hosts(encoder.decode(genes)), hosts)
+        full += now_full
     assert full > 0
+
+
+@pytest.mark.parametrize("make", [hard, partial(EdgeCloud.generate, applications=30)])
+def test_codes_of_delays_are_in_the_order_of_the_delays(make):
+    problem = make(3, load=0.4)
+    near, delay = near_nodes(problem.arrays), problem.arrays.delay
+    np.testing.assert_array_equal(near.delays[near.code], delay)
+    assert (near.code.astype(int) <= near.last).sum() == np.isfinite(delay).sum()
+    assert narrow(np.arange(3), 2**16).dtype == np.uint16
+    assert narrow(np.arange(3), 2**16 + 1).dtype == np.int32
 
 
 def test_nodes_are_shared_by_microservices_that_need_no_list_of_their_own():

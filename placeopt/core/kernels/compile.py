@@ -58,6 +58,15 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     return _compiled(function, _OPTIONS)
 
 
+def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a `kernel` into each of its callers.
+
+    A named tuple is handed over as all numbers of all its arrays, hundreds of them, which takes
+    more time than a short kernel works. Compilers spare that by themselves where there is one call.
+    """
+    return _compiled(function, {**_OPTIONS, "forceinline": True})
+
+
 def allocating_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that makes arrays, or returns one; else as `kernel`."""
     return _compiled(function, _ALLOCATING)
