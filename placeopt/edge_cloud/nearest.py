@@ -55,10 +55,11 @@ def near_nodes(instance: EdgeCloudArrays) -> NearNodes:
     """Return the nodes of an instance by group and delay."""
     group = _groups(instance)
     first = np.cumsum([0, *np.bincount(group)])
-    by_group = np.argsort(group[instance.near], axis=1, kind="stable")
-    near = np.take_along_axis(instance.near, by_group, axis=1)
-    delays, code = np.unique(instance.delay, return_inverse=True)
-    code = code.reshape(instance.delay.shape)
+    near = narrow(instance.near, len(group))
+    for row in near:
+        row[:] = row[np.argsort(group[row], kind="stable")]
+    delays = np.unique(instance.delay)
+    code = narrow(np.searchsorted(delays, instance.delay), len(delays) + 1)
     last = int(np.isfinite(delays).sum()) - 1
     others = code.copy()
     np.fill_diagonal(others, len(delays))
@@ -68,12 +69,12 @@ def near_nodes(instance: EdgeCloudArrays) -> NearNodes:
     return NearNodes(
         group=group,
         first=first,
-        near=narrow(near, len(near)),
-        code=narrow(code, len(delays)),
+        near=near,
+        code=code,
         delays=delays,
         last=last,
-        nearest=np.stack([others[:, c].min(axis=1) for c in columns], axis=1),
-        farthest=np.stack([code[:, c].max(axis=1) for c in columns], axis=1),
+        nearest=np.stack([others[:, c].min(axis=1) for c in columns], axis=1).astype(np.int64),
+        farthest=np.stack([code[:, c].max(axis=1) for c in columns], axis=1).astype(np.int64),
         flow_limit=np.minimum(within, last),
         least=least,
         too_small=np.any(instance.capacity < least, axis=1),

@@ -46,7 +46,8 @@ class EdgeCloudReferee:
         applications: Sequence[EdgeApplication],
         instance: EdgeCloudArrays,
     ):
-        self._nodes, self._instance, self._delay = nodes, instance, instance.delay.tolist()
+        self._nodes, self._instance = nodes, instance
+        self._delay = [memoryview(row) for row in instance.delay]  # floats, made when looked up
         self._number = {node.name: k for k, node in enumerate(nodes)}
         self._applications = {
             a.name: _checked(a, source)
