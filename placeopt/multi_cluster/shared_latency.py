@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.core.kernels.compile import kernel
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.simulator.state import MAX_MS
 
@@ -118,14 +119,28 @@ def _least_diagonal(matrix: np.ndarray) -> np.ndarray:
     size = len(matrix)
     vectors = np.random.default_rng(0).normal(size=(size, _RANK))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    others = matrix - np.diag(np.diag(matrix))
-    for _ in range(_SWEEPS):
-        for k in range(size):
-            pull = others[k] @ vectors
-            length = np.linalg.norm(pull)
-            if length > 0:
-                vectors[k] = -pull / length
+    _turn(matrix, vectors, np.empty(_RANK), _SWEEPS)
     diagonal = np.maximum(0.0, -(matrix * (vectors @ vectors.T)).sum(axis=1))
     least = np.linalg.eigvalsh(matrix + np.diag(diagonal))[0]
     largest = float(np.abs(matrix).max(initial=0.0)) + float(diagonal.max(initial=0.0))
     return np.asarray(diagonal + max(0.0, -least) + _ROUNDING * size * largest)
+
+
+@kernel
+def _turn(matrix, vectors, pull, sweeps):
+    """Turn each vector (size, rank) in turn to where its products with the others are least."""
+    size, rank = vectors.shape
+    for _ in range(sweeps):
+        for k in range(size):
+            pull[:] = 0.0
+            for j in range(size):
+                if j != k and matrix[k, j] != 0.0:
+                    for r in range(rank):
+                        pull[r] += matrix[k, j] * vectors[j, r]
+            length = 0.0
+            for r in range(rank):
+                length += pull[r] * pull[r]
+            if length > 0.0:
+                length = np.sqrt(length)
+                for r in range(rank):
+                    vectors[k, r] = -pull[r] / length

@@ -10,14 +10,16 @@ from effort import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from multi_cluster_instances import attainable, instance
+from scipy.optimize import linprog
 
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.weights import simplex
-from placeopt.multi_cluster import bounds
+from placeopt.multi_cluster import bounds, prices
 from placeopt.multi_cluster.bounds import certify, lower_bounds
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
+from placeopt.multi_cluster.sharing import Sharing
 
 
 @cache
@@ -121,7 +123,7 @@ def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, le
     for request in document["requests"]:
         request["latency_increase"] *= worse
     problem = MultiCluster.from_document(document)
-    shared = bounds._Sharing(bounds._Requests(problem)).shared
+    shared = Sharing(bounds._Requests(problem), np.ones((1, 3))).shared
     encoder, rng = PlacementEncoder(problem, problem.objectives), np.random.default_rng(seed)
     for _ in range(leans):
         shared.lean(rng.dirichlet(np.ones(4), size=12)[:, :3])
@@ -138,7 +140,7 @@ def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, le
 def test_the_sum_leans_to_a_solution() -> None:
     """At its parts less is taken off, so that the bound on a plan there rises."""
     problem = MultiCluster.generate(3, requests=30)
-    shared = bounds._Sharing(bounds._Requests(problem)).shared
+    shared = Sharing(bounds._Requests(problem), np.ones((1, 3))).shared
     parts = np.full((30, 4), 0.02)
     parts[::2, 0] = 0.5
     before = (shared.linear * parts).sum() + shared.curved(parts)
@@ -149,22 +151,57 @@ def test_the_sum_leans_to_a_solution() -> None:
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 1), draw=st.integers(0, 10**6), size=st.sampled_from((0.0, 0.01, 1.0)))
 def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> None:
-    """Prices of what is shared, good or bad: k requests of any plan cost as much at least."""
+    """Of what is shared, good or bad: k requests of any plan cost as much at least."""
     problem, rng = instance(seed), np.random.default_rng(draw)
     table = bounds._Requests(problem)
-    sharing = bounds._Sharing(table)
-    weights = np.append(rng.dirichlet(np.ones(3)) / table.scale, 0.0)
-    cost = np.zeros(sum(sharing.columns))
-    requests, clusters = table.room.shape
-    cost[: requests * clusters] = table.costs(weights[:3]).ravel()
-    cost[-requests:] = weights[2]
-    duals = size * rng.normal(size=sharing.program.shape[0])
+    weights = rng.dirichlet(np.ones(3)) / table.scale
+    sharing = Sharing(table, weights[None])
+    state = sharing._nothing()
+    for values in state[:-1]:
+        values[:] = size * rng.exponential(size=values.shape) * rng.choice((1, -1), values.shape)
+    state.parts[:], state.room[:] = abs(state.parts), abs(state.room)
+    for t in range(len(state.parts)):
+        prices.within(state.differences, state.unequal, t, weights[2])
     values = attainable_of(seed)
-    accepted = np.rint((1 - values[:, 3]) * requests).astype(int)
+    accepted = np.rint((1 - values[:, 3]) * len(table.room)).astype(int)
     numbers = np.arange(1, int(table.acceptable.sum()) + 1)
-    proven = sharing._proven(cost, duals, numbers)
+    proven = sharing.by_prices(state, weights, numbers)
     for k in numbers[numbers <= accepted.max()].tolist():
-        assert proven[k - 1] <= k * (values[accepted == k] @ weights).min() + 1e-12
+        assert proven[k - 1] <= k * (values[accepted == k][:, :3] @ weights).min() + 1e-12
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(draw=st.integers(0, 10**6), weight=st.sampled_from((0.0, 0.3, 2.0)))
+def test_prices_of_inequality_become_legal(draw: int, weight: float) -> None:
+    """Each limits the differences, and together they are within the weight."""
+    rng = np.random.default_rng(draw)
+    differences, unequal = rng.normal(size=(1, 6)), rng.normal(size=(1, 2))
+    prices.within(differences, unequal, 0, weight)
+    assert (abs(differences) <= unequal[0, 0]).all() and (unequal >= -1e-12).all()
+    assert unequal.sum() <= weight + 1e-12
+
+
+def test_prices_prove_what_a_linear_program_does() -> None:
+    """Of cost alone; more requests accepted than fit on the cheapest cluster."""
+    problem = MultiCluster.generate(1, requests=30, rate=60.0)
+    table = bounds._Requests(problem)
+    sharing = Sharing(table, np.array([[0.0, 1.0, 0.0]]))
+    T, C = table.room.shape
+    arrays, numbers = problem.arrays, np.array([24])
+    free = arrays.capacity - arrays.used
+    sizes = [arrays.replicas * arrays.demand[:, r] for r in range(2)]
+    rooms = [np.kron(sharing.running * sizes[r], np.eye(C)) for r in range(2)]
+    optimum = linprog(
+        np.tile(arrays.price, T),
+        np.vstack([*rooms, np.kron(np.eye(T), np.ones(C)), -np.ones((1, T * C))]),
+        np.concatenate([np.tile(free[:, 0], T), np.tile(free[:, 1], T), np.ones(T), -numbers]),
+        bounds=np.column_stack((np.zeros(T * C), sharing.share.ravel())),
+    ).fun
+    for _ in range(5):
+        proven = sharing.proven(0, 24, numbers)[0]
+    alone = table.alone(np.array([0.0, 1.0, 0.0]))[23]
+    assert alone < proven <= optimum * (1 + 1e-9)
+    assert proven >= 0.995 * optimum
 
 
 def test_a_limit_on_refusals_leaves_no_bounds_beyond_it() -> None:
