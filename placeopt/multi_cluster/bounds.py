@@ -8,7 +8,7 @@ run (`placeopt.multi_cluster.sharing`): prices of what is shared prove more.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -104,17 +104,37 @@ def _by_prices(sharing: Sharing, cuts: _Cuts, budget: Budget) -> int:
     cuts.drop(sharing.most_accepted(budget, _MOST_SHARE * budget.seconds_left))
     if len(cuts.accepted) == 0:
         return solves
+    straight, visits = not (cuts.weights[:, 0] > 0).any(), dict[tuple[int, int], None]()
     for share, rows, leans in _visits(cuts.weights):
         accepted = max(int(cuts.accepted[0]), round(share * int(cuts.accepted[-1])))
         for row in rows:
+            if straight and (row, accepted) in visits:
+                continue
             if budget.out_of_time:
                 return solves
+            visits[row, accepted] = None
             solves += 1
             budget.report(note=f"bound: program {solves}")
             proven = sharing.proven(row, accepted, cuts.accepted)
             if leans:
                 sharing.lean(row)
             cuts.values[row] = np.maximum(cuts.values[row], proven)
+    return solves + (_by_programs(sharing, cuts, visits, budget) if straight else 0)
+
+
+def _by_programs(
+    sharing: Sharing, cuts: _Cuts, visits: Iterable[tuple[int, int]], budget: Budget
+) -> int:
+    """Raise the cuts of sums without latency by linear programs, ends and middles of rows first."""
+    solves, numbers = 0, {accepted: k for k, (_, accepted) in enumerate(visits)}
+    order = sorted(visits, key=lambda v: (numbers[v[1]], -(v[0] & -v[0] or len(cuts.weights))))
+    for row, accepted in order:
+        proven = sharing.proven_straight(row, accepted, cuts.accepted, budget)
+        if proven is None:
+            break
+        solves += 1
+        budget.report(note=f"bound: linear program {solves}")
+        cuts.values[row] = np.maximum(cuts.values[row], proven)
     return solves
 
 

@@ -17,6 +17,7 @@ from placeopt.multi_cluster import prices
 from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.prices import Shared, State
 from placeopt.multi_cluster.shared_latency import SharedLatency
+from placeopt.multi_cluster.straight import Straight
 
 #: Rounds of steps, steps in each, and how large steps of prices are
 #: beside those of parts; larger where latency, whose steps are small, has no weight.
@@ -32,6 +33,7 @@ class Sharing:
     def __init__(self, table: Requests, weights: np.ndarray):
         self.table, self.weights = table, weights
         self._states = dict[int, State]()
+        self._straight: Straight | None = None
         arrays, (T, C) = table.arrays, table.room.shape
         # running[t, j]: request j still runs, if it was accepted, when t has arrived.
         earlier = np.tri(T, k=-1, dtype=bool)
@@ -88,6 +90,15 @@ class Sharing:
         args = self._terms, state, weights, accepted, _ROUNDS, _STEPS, ratio
         self._states[row] = state = State(*prices.improve(*args)[0])
         return self.by_prices(state, weights, numbers)
+
+    def proven_straight(
+        self, row: int, accepted: int, numbers: np.ndarray, budget: Budget
+    ) -> np.ndarray | None:
+        """Return such bounds for a row without latency, by a linear program; None without time."""
+        if self._straight is None:
+            self._straight = Straight(self._terms, self.running)
+        state = self._straight.prices(self.weights[row], accepted, budget)
+        return None if state is None else self.by_prices(state, self.weights[row], numbers)
 
     def by_prices(self, state: State, weights: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """Return the bounds that any legal prices prove."""

@@ -202,6 +202,22 @@ def test_prices_prove_what_a_linear_program_does() -> None:
     alone = table.alone(np.array([0.0, 1.0, 0.0]))[23]
     assert alone < proven <= optimum * (1 + 1e-9)
     assert proven >= 0.995 * optimum
+    exact = sharing.proven_straight(0, 24, numbers, Budget(seconds=60))
+    assert exact is not None and exact[0] == pytest.approx(optimum, rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
+def test_linear_programs_have_the_best_prices(weight: float) -> None:
+    """Where latency has no weight no other prices prove more, and steps come near."""
+    problem = MultiCluster.generate(2, requests=30)
+    table = bounds._Requests(problem)
+    sharing = Sharing(table, np.array([[0.0, weight, 1 - weight]]) / table.scale)
+    numbers = np.array([20, 25, 30])
+    for k, accepted in enumerate(numbers.tolist()):
+        exact = sharing.proven_straight(0, accepted, numbers, Budget(seconds=60))
+        for _ in range(20):
+            steps = sharing.proven(0, accepted, numbers)
+        assert exact is not None and 0.9 * exact[k] <= steps[k] <= exact[k] * (1 + 1e-6)
 
 
 def test_a_limit_on_refusals_leaves_no_bounds_beyond_it() -> None:
