@@ -19,6 +19,7 @@ import placeopt
 from placeopt.core.fronts.front import Front
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster import bounds
+from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.instance import MultiCluster
 
 #: Weights of cost, as a share of the highest price, in a sum with inequality.
@@ -27,7 +28,7 @@ WEIGHTS = (0.9, 0.5, 0.1)
 
 def by_perfect_sums(problem: MultiCluster, front: Front) -> float | None:
     """Return the gap that is left where each weighted sum of each number of requests is known."""
-    requests = bounds._Requests(problem)
+    requests = Requests(problem)
     weights = simplex(bounds._PARTS, 3) / requests.scale
     values = front.values
     accepted = np.rint((1 - values[:, 3]) * len(problem.requests)).astype(int)

@@ -31,15 +31,15 @@ class Requests:
         factor = 1 + arrays.increase / arrays.replicas
         self.latency = np.minimum(MAX_MS, arrays.base * factor[:, None])
         self.scale = np.array([max(self.latency.max(), 1e-9), max(arrays.price.max(), 1e-9), 1.0])
-        self.most_running, self.most_requests, self.least_running = self._running()
+        self.most_running, self.least_running = self._running()
 
-    def _running(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return what runs after each request that is accepted, (T,) each.
+    def _running(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how many replicas run after each request that is accepted, at most and least.
 
-        The replicas at most, the requests at most, and the replicas at least.
+        Both are of shape (T,).
         """
         arrays, ends = self.arrays, list[tuple[float, int]]()
-        result, replicas = np.empty((3, len(arrays.replicas)), dtype=np.int64), 0
+        result, replicas = np.empty((2, len(arrays.replicas)), dtype=np.int64), 0
         refused = len(arrays.replicas) - self.fewest
         for t, wanted in enumerate(arrays.replicas.tolist()):
             while ends and ends[0][0] <= arrays.arrival[t]:
@@ -49,8 +49,8 @@ class Requests:
             # A request without duration runs at its own arrival, and is gone at the next.
             heappush(ends, (arrays.departure[t], wanted))
             replicas += wanted
-            result[:, t] = replicas, len(ends), least
-        return result[0], result[1], result[2]
+            result[:, t] = replicas, least
+        return result[0], result[1]
 
     def costs(self, weights: np.ndarray) -> np.ndarray:
         """Return the weighted latency and cost of a request on a cluster, shape (T, C)."""

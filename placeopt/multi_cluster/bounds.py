@@ -3,7 +3,8 @@
 A *cut* says of every plan that accepts k requests: ``weights @ (latency, cost, inequality)`` is at
 least so much, the three being means over the accepted requests. First cuts are closed: each request
 alone on its best cluster, and the k cheapest requests. Then requests share the clusters while they
-run (`placeopt.multi_cluster.sharing`): prices of what is shared prove more.
+run (`placeopt.multi_cluster.sharing`): prices of what is shared prove more. First-order steps find
+prices; where latency has no weight, linear programs find better ones.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.gap import graded
 from placeopt.core.fronts.values import Run
 from placeopt.core.weights import simplex
-from placeopt.multi_cluster.alone import Requests as _Requests
+from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.prices import ROUNDING
 from placeopt.multi_cluster.referee import MAX_MS
@@ -82,7 +83,7 @@ def lower_bounds(
     if problem.semantics == "published":
         return np.zeros((1, 4)), 0
     nothing = np.array([problem.referee.worst])
-    table = _Requests(problem)
+    table = Requests(problem)
     accepted = np.arange(max(1, table.fewest), int(table.acceptable.sum()) + 1)
     if len(accepted) == 0:
         return nothing, 0
@@ -166,7 +167,7 @@ class _Cuts:
         keep = self.accepted <= most
         self.accepted, self.values = self.accepted[keep], self.values[:, keep]
 
-    def vectors(self, table: _Requests) -> np.ndarray:
+    def vectors(self, table: Requests) -> np.ndarray:
         """Return the bound set that the cuts prove, shape (k, 4)."""
         total, means = len(table.room), self.values / self.accepted
         ends = np.unique(np.linspace(0, len(self.accepted), _BLOCKS + 1).astype(int))
@@ -178,7 +179,7 @@ class _Cuts:
             results.append(np.column_stack((corners, np.full(len(corners), rejected))))
         return np.concatenate(results) if results else np.empty((0, 4))
 
-    def _corners(self, least: np.ndarray, table: _Requests) -> np.ndarray:
+    def _corners(self, least: np.ndarray, table: Requests) -> np.ndarray:
         """Return corners of cells of latency and inequality, with the least cost there; (k, 3)."""
         one = (self.weights > 0).sum(axis=1) == 1
         rows = [one & (w > 0) for w in self.weights.T]

@@ -19,8 +19,8 @@ from placeopt.multi_cluster.prices import Shared, State
 from placeopt.multi_cluster.shared_latency import SharedLatency
 from placeopt.multi_cluster.straight import Straight
 
-#: Rounds of steps, steps in each, and how large steps of prices are
-#: beside those of parts; larger where latency, whose steps are small, has no weight.
+#: Rounds of steps, steps in each, and how large steps of prices are beside those of parts. They are
+#: larger where latency, whose steps are small, has no weight.
 _ROUNDS, _STEPS, _RATIO, _RATIO_STRAIGHT = 4, 50, 0.3, 3.0
 
 
@@ -94,7 +94,10 @@ class Sharing:
     def proven_straight(
         self, row: int, accepted: int, numbers: np.ndarray, budget: Budget
     ) -> np.ndarray | None:
-        """Return such bounds for a row without latency, by a linear program; None without time."""
+        """Return bounds as `proven` does, for a row of weights without latency.
+
+        Prices are the dual values of a linear program. None where the time is not enough for it.
+        """
         if self._straight is None:
             self._straight = Straight(self._terms, self.running)
         state = self._straight.prices(self.weights[row], accepted, budget)

@@ -18,10 +18,10 @@ from placeopt.multi_cluster.prices import Shared, State, within
 
 
 class Straight:
-    """The linear program.
+    """The linear program of sums of cost and inequality.
 
-    Columns: parts of each request on each cluster (T, C); by how much more replicas a cluster has
-    than another, either way, as inequality (2, T, P); the inequality that counts (T,).
+    Columns: parts of each request on each cluster (T, C); the difference of two clusters' loads
+    after each request, above 0 and below (2, T, P); the inequality after it that counts (T,).
     """
 
     def __init__(self, terms: Shared, running: np.ndarray):
@@ -63,13 +63,13 @@ class Straight:
         cost = np.concatenate(
             [np.tile(weights[1] * s.price, T), np.zeros(2 * T * P), np.full(T, weights[2])]
         )
-        at = 2 * T * C + T * P + 2 * T
+        ends = np.cumsum([2 * T * C, T * P, T, T])  # room, differences, both rows of inequality
+        at = int(ends[-1])
         self._lower[at] = accepted
         self._session.change(c=cost, row_lower=self._lower.copy())
         outcome = self._session.solve(budget=budget)
         if outcome.status != "optimal" or outcome.row_duals is None or outcome.x is None:
             return None
-        ends = np.cumsum([2 * T * C, T * P, T, T])
         room, differences, first, second = np.split(outcome.row_duals[:at], ends[:-1])
         state = State(
             np.ascontiguousarray(outcome.x[: T * C].reshape(T, C)),

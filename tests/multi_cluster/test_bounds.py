@@ -16,6 +16,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster import bounds, prices
+from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.bounds import certify, lower_bounds
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
@@ -123,7 +124,7 @@ def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, le
     for request in document["requests"]:
         request["latency_increase"] *= worse
     problem = MultiCluster.from_document(document)
-    shared = Sharing(bounds._Requests(problem), np.ones((1, 3))).shared
+    shared = Sharing(Requests(problem), np.ones((1, 3))).shared
     encoder, rng = PlacementEncoder(problem, problem.objectives), np.random.default_rng(seed)
     for _ in range(leans):
         shared.lean(rng.dirichlet(np.ones(4), size=12)[:, :3])
@@ -140,7 +141,7 @@ def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, le
 def test_the_sum_leans_to_a_solution() -> None:
     """At its parts less is taken off, so that the bound on a plan there rises."""
     problem = MultiCluster.generate(3, requests=30)
-    shared = Sharing(bounds._Requests(problem), np.ones((1, 3))).shared
+    shared = Sharing(Requests(problem), np.ones((1, 3))).shared
     parts = np.full((30, 4), 0.02)
     parts[::2, 0] = 0.5
     before = (shared.linear * parts).sum() + shared.curved(parts)
@@ -153,7 +154,7 @@ def test_the_sum_leans_to_a_solution() -> None:
 def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> None:
     """Of what is shared, good or bad: k requests of any plan cost as much at least."""
     problem, rng = instance(seed), np.random.default_rng(draw)
-    table = bounds._Requests(problem)
+    table = Requests(problem)
     weights = rng.dirichlet(np.ones(3)) / table.scale
     sharing = Sharing(table, weights[None])
     state = sharing._nothing()
@@ -184,7 +185,7 @@ def test_prices_of_inequality_become_legal(draw: int, weight: float) -> None:
 def test_prices_prove_what_a_linear_program_does() -> None:
     """Of cost alone; more requests accepted than fit on the cheapest cluster."""
     problem = MultiCluster.generate(1, requests=30, rate=60.0)
-    table = bounds._Requests(problem)
+    table = Requests(problem)
     sharing = Sharing(table, np.array([[0.0, 1.0, 0.0]]))
     T, C = table.room.shape
     arrays, numbers = problem.arrays, np.array([24])
@@ -210,7 +211,7 @@ def test_prices_prove_what_a_linear_program_does() -> None:
 def test_linear_programs_have_the_best_prices(weight: float) -> None:
     """Where latency has no weight no other prices prove more, and steps come near."""
     problem = MultiCluster.generate(2, requests=30)
-    table = bounds._Requests(problem)
+    table = Requests(problem)
     sharing = Sharing(table, np.array([[0.0, weight, 1 - weight]]) / table.scale)
     numbers = np.array([20, 25, 30])
     for k, accepted in enumerate(numbers.tolist()):
