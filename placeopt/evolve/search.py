@@ -195,7 +195,7 @@ class VectorSearch:
             self._judging = IN_A_FRONT * float(np.median(taken))
 
     @property
-    def _seconds_to_seed(self) -> float | None:
+    def seconds_to_seed(self) -> float | None:
         """Seconds that building seeds may take; None without a time limit."""
         if self.budget.seconds_limit is None:
             return None
@@ -247,7 +247,7 @@ class VectorSearch:
         if not self.variant.seeded:
             return np.empty((0, self.encoder.num_genes), dtype=np.int64)
         own = interfaces.build_encoder(self.problem, self.objectives)
-        result = interfaces.seeds(own, self.rng, self._seconds_to_seed)
+        result = interfaces.seeds(own, self.rng, self.seconds_to_seed)
         if self.variant.encoding == "own":
             return result
         return self._encoded(own.decode(x) for x in result)

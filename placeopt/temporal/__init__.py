@@ -36,6 +36,12 @@ SPEC = ProblemSpec(
             role="bound",
         ),
         Method(
+            "retime",
+            "placeopt.temporal.retime:run",
+            "cheaper starts and machines for the plans of a start front",
+            kept="the archive",
+        ),
+        Method(
             "greedy",
             "placeopt.temporal.heuristics:greedy",
             "one plan per weighting, or improving moves; takes milliseconds",

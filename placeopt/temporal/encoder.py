@@ -70,10 +70,15 @@ class TemporalEncoder(Encoder):
         """
         X = self.checked(X)
         F, excess = packing.evaluate(X, self.arrays, self._packing, self._scratch, self._memory)
-        G = np.empty((len(F), self.num_constraints))
+        G = self.violations(excess)
+        return F if self._columns == [0, 1, 2] else F[:, self._columns], G
+
+    def violations(self, excess: np.ndarray) -> np.ndarray:
+        """Return G of vectors with so many machines too much, shape (n,)."""
+        G = np.empty((len(excess), self.num_constraints))
         if self.num_constraints:
             G[:, 0], G[:, 1] = excess, self._unserved
-        return F if self._columns == [0, 1, 2] else F[:, self._columns], G
+        return G
 
     def parts(self, X: np.ndarray) -> Parts:
         """Return the parts of vectors: groups of locations that no request joins to others."""
@@ -87,24 +92,59 @@ class TemporalEncoder(Encoder):
         packed = self._packing
         genes = self.checked_one(genes)
         packing.pack(genes, self.arrays, packed, self._scratch)
+        leased = [
+            (b, pool, busy)
+            for pool, (first, count, _, _) in enumerate(packed.pool.tolist())
+            for b, busy in enumerate(packed.bins[first : first + count, 3].tolist(), start=first)
+        ]
+        return self.plan_of(genes.tolist(), packed.bin_of.tolist(), leased)
+
+    def plan_of(
+        self, starts: Sequence[int], host: Sequence[int], leased: Sequence[tuple[int, int, int]]
+    ) -> Plan:
+        """Return a plan; requests that cannot be served are left out of it.
+
+        Parameters
+        ----------
+        starts : sequence of int
+            First slots of the requests; what follows them is not read.
+        host : sequence of int
+            Number of the machine of each replica.
+        leased : sequence of (int, int, int)
+            Number, pool and busy slots of each machine.
+        """
         hosted: dict[int, list[list[Any]]] = {}
-        for name, b in zip(self._replica_names, packed.bin_of.tolist(), strict=True):
+        for name, number in zip(self._replica_names, host, strict=True):
             if name is not None:
-                hosted.setdefault(b, []).append(name)
-        machines = []
-        for (first, count, _, _), (hourly, whole), (location, size, paid) in zip(
-            packed.pool.tolist(), self.arrays.price.tolist(), self._machines, strict=True
-        ):
-            for b, busy in enumerate(packed.bins[first : first + count, 3].tolist(), start=first):
-                pricing = paid if hourly * busy <= whole else "reserved"
-                machines.append(
-                    {"location": location, "size": size, "pricing": pricing, "replicas": hosted[b]}
-                )
-        starts = zip(self._names, genes.tolist(), strict=False)
+                hosted.setdefault(number, []).append(name)
+        prices, instances = self.arrays.price.tolist(), []
+        for number, pool, busy in leased:
+            (hourly, whole), (location, size, paid) = prices[pool], self._machines[pool]
+            instances.append(
+                {
+                    "location": location,
+                    "size": size,
+                    "pricing": paid if hourly * busy <= whole else "reserved",
+                    "replicas": hosted[number],
+                }
+            )
+        named = zip(self._names, starts, strict=False)
         return {
-            "starts": {name: start for name, start in starts if name is not None},
-            "instances": machines,
+            "starts": {name: start for name, start in named if name is not None},
+            "instances": instances,
         }
+
+    def bins_of(self, genes: np.ndarray) -> np.ndarray:
+        """Return the number of each replica's bin in its pool, shape (R,), of one vector."""
+        packing.pack(genes, self.arrays, self._packing, self._scratch)
+        first = self._packing.pool[self.pools_of(genes), 0]
+        return np.where(self.served[self.arrays.request], self._packing.bin_of - first, 0)
+
+    def pools_of(self, genes: np.ndarray) -> np.ndarray:
+        """Return the pool of each replica, shape (R,); of those that no pool can host, any."""
+        request = self.arrays.request
+        at = self.arrays.legal_first[request] + genes[len(self.served) : len(self.upper)]
+        return self.arrays.legal[np.minimum(at, len(self.arrays.legal) - 1)]
 
     @cached_property
     def _numbers(self) -> dict[tuple[Any, ...], int]:
@@ -139,17 +179,22 @@ class TemporalEncoder(Encoder):
             return self._encoded(plan)
 
     def _encoded(self, plan: Plan) -> np.ndarray:
+        return self.with_machines(plan)[: self.num_genes]
+
+    def with_machines(self, plan: Plan) -> np.ndarray:
+        """Return the vector of a plan, and the number of each replica's machine: (n + 2 R,)."""
         starts = [plan["starts"].get(r.name, 0) for r in self.problem.requests]
-        pool = [-1] * len(self.arrays.request)
-        for machine in plan["instances"]:
+        pool, numbers = ([k] * len(self.arrays.request) for k in (-1, 0))
+        used = (machine for machine in plan["instances"] if machine["replicas"])
+        for number, machine in enumerate(used):
             kind = machine["location"], machine["size"], machine["pricing"] == "spot"
-            number = self._pool_of.get(kind, -1)
             for replica in machine["replicas"]:
                 r = self._numbers.get((*replica,), -1)
                 if r >= 0:
-                    pool[r] = number
+                    pool[r], numbers[r] = self._pool_of.get(kind, -1), number
         genes = np.concatenate((starts, self._gene_of[self.arrays.request, pool]))
-        return np.clip(genes, self.lower, self.upper)
+        last = np.minimum(numbers, len(numbers))  # a plan may name a replica twice
+        return np.concatenate((np.clip(genes, self.lower, self.upper), last))
 
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray

@@ -33,8 +33,9 @@ def test_the_method_follows_the_size(requests: int, first: str) -> None:
     [
         (None, "moead"),
         (0.5, "moead"),
-        (20.0, ("moead", "moead")),
-        (60.0, ("moead", "bin-plans", "moead")),
+        (5.0, ("moead", "retime")),
+        (20.0, ("moead", "moead", "retime")),
+        (60.0, ("moead", "bin-plans", "moead", "retime")),
     ],
 )
 def test_the_exact_method_runs_where_it_ends_in_time(

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
+from temporal_instances import mutilated
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import pools
 from placeopt.temporal.published_encoding import PublishedEncoder
-
-
-def mutilated(seed: int) -> Temporal:
-    """Return a random instance with absent prices, limits, fractions and one-way latencies."""
-    rng = np.random.default_rng(seed)
-    document: dict[str, Any] = Temporal.generate(
-        seed, requests=int(rng.integers(1, 9)), horizon=int(rng.integers(8, 60))
-    ).to_document()
-    document["slot_hours"] = float(rng.choice([1.0, 0.5, 0.25]))
-    for offer in document["offers"]:
-        prices = [f"{p}_usd_per_hour" for p in ("on_demand", "reserved", "spot")]
-        for price in prices:
-            if rng.random() < 0.25 and sum(offer[p] is not None for p in prices) > 1:
-                offer[price] = None
-        if rng.random() < 0.3:
-            offer["max_instances"] = int(rng.integers(0, 4))
-        offer["cpu_cores"] += float(rng.choice([0, 0.5]))
-    for request in document["requests"]:
-        request["cpu_cores"] = float(rng.choice([request["cpu_cores"], 0.1, 1.7]))
-    for row in document["latency_ms"].values():
-        if rng.random() < 0.3:
-            row.pop(rng.choice(list(row)))
-    return Temporal.from_document(document)
 
 
 @pytest.mark.parametrize("seed", range(30))
