@@ -31,7 +31,11 @@ PARTS = {
         "compile",
         "_compile_for_args",
     ),
-    "numba.core.codegen:CPUCodeLibrary": ("_finalize_final_module", "_finalize_dynamic_globals"),
+    "numba.core.codegen:CPUCodeLibrary": (
+        "_finalize_final_module",
+        "_finalize_dynamic_globals",
+        "_optimize_final_module",
+    ),
     "numba.core.targetconfig:ConfigStack": ("top",),
     "highspy:_Highs": ("passModel", "setCallback", "changeColsBounds", "setSolution"),
     "pymoo.core.algorithm:Algorithm": ("_set_optimum",),
