@@ -18,9 +18,26 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.first_above import next_above
 from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
-from placeopt.rolling_update.packing.loads import excess, fits, share
+from placeopt.rolling_update.packing.loads import excess, fits
+from placeopt.rolling_update.pending import (
+    BY_HOP,
+    BY_LEAVING,
+    SIZE,
+    are_few,
+    begin_part,
+    best_stop,
+    end_part,
+    is_scored,
+    keep_score,
+    next_fitting,
+    pending_moves,
+    read_nodes,
+    read_steps,
+)
+from placeopt.rolling_update.roomiest import next_better
 from placeopt.rolling_update.rules.kernels import (
     counters_of,
     is_ruled,
@@ -74,7 +91,7 @@ class OrderState(NamedTuple):
     waiting: np.ndarray  # (N, R) sizes still to arrive, and growth by restarts in place
     dirty: np.ndarray  # (N,) whether a node is in the queue
     queue: np.ndarray  # (N,) nodes whose moves have to be checked
-    steps: np.ndarray  # (3 P + 1, 2) move, node
+    steps: np.ndarray  # (3 P + 1, 3) move, node, the node before; a negative one is none
     tally: np.ndarray  # (4,) numbers of steps, queued nodes, hops, stops
     random: np.ndarray  # (1,) uint64
 
@@ -129,7 +146,7 @@ def _begin(moves, load, count, seed):
         waiting=np.zeros(moves.capacity.shape, np.int64),
         dirty=np.ones(nodes, np.bool_),
         queue=np.arange(nodes),
-        steps=np.empty((3 * total + 1, 2), np.int64),
+        steps=np.empty((3 * total + 1, 3), np.int64),
         tally=np.zeros(4, np.int64),
         random=np.full(1, np.uint64(seed), np.uint64),
     )
@@ -176,7 +193,8 @@ def _make(moves, state, p, n):
             leave(moves.rules, state.counts, before, 1)
     if state.todo[p]:
         _wait(state.waiting, moves.new, state.size, state.where, p, moves.target[p], np.int64(1))
-    state.steps[state.tally[STEPS], 0], state.steps[state.tally[STEPS], 1] = p, n
+    step = state.tally[STEPS]
+    state.steps[step, 0], state.steps[step, 1], state.steps[step, 2] = p, n, before
     state.tally[STEPS] += 1
     if before >= 0 and not state.dirty[before]:
         state.dirty[before] = True
@@ -274,8 +292,8 @@ def _close(moves, state):
 
 
 @kernel
-def _score(moves, state, p, noise):
-    """Return how promising move p is now; `noise` scales a random term.
+def _score(moves, state, p):
+    """Return how promising move p is now.
 
     The score falls with the share of the free room that the move takes on its target, and rises
     with what it brings its source nearer to being safe.
@@ -289,7 +307,13 @@ def _score(moves, state, p, noise):
         score += 2.0 * (_lacking(moves, state, source, np.int64(-1)) - after)
         if after == 0.0:
             score += 1.0
-    return score + noise * uniform(state.random) if noise > 0 else score
+    return score
+
+
+@kernel
+def _noise(state, noise):
+    """Return a random term for a score."""
+    return noise * uniform(state.random) if noise > 0 else 0.0
 
 
 @kernel
@@ -309,7 +333,7 @@ def _candidates(moves, state, part, noise, chosen, scores, at):
         ):
             if end >= len(chosen):
                 return -1
-            score, j = _score(moves, state, p, noise), end
+            score, j = _score(moves, state, p) + _noise(state, noise), end
             while j > at and scores[j - 1] < score:
                 scores[j], chosen[j] = scores[j - 1], chosen[j - 1]
                 j -= 1
@@ -371,55 +395,29 @@ def _search(moves, state, part, limit, noise):
 
 
 @kernel
-def _enables(moves, state, p):
-    """Return how many pending moves to the node of p, p included, would fit only if p left it."""
-    n, result = state.where[p], 0
-    for k in range(moves.first[n], moves.first[n + 1]):
-        q = moves.members[k]
-        if state.todo[q] and not fits(moves.capacity, state.load, moves.new, q, n):
-            would = True
-            for r in range(state.load.shape[1]):
-                amount = state.load[n, r] - state.size[p, r] + moves.new[q, r]
-                would = would and amount <= moves.capacity[n, r]
-            result += would
-    return result
-
-
-@kernel
-def _hop(moves, state, part, enables):
+def _hop(moves, state, part, pending):
     """Make a hop of the move that unblocks most, to the node with most room; changes `state`.
 
-    Returns whether there was such a move. `enables` (part,) are the values of `_enables`.
+    Returns whether there was such a move.
     """
     best, best_p, best_n, compared = -np.inf, part[0], part[0], 0
-    capacity, load, waiting, new = moves.capacity, state.load, state.waiting, moves.new
-    most: int = 0
-    for value in enables:
-        most = max(most, value)
-    for level in range(most, min(1, most) - 1, -1):
-        for k in range(len(part)):
-            p = part[k]
-            here = state.where[p]
-            if (
-                enables[k] != level
-                or compared == _MAX_COMPARED
-                or not state.todo[p]
-                or moves.pinned[p]
-                or here < 0
-                or here != moves.home[p]
-                or here == moves.waiting
-            ):
-                continue
-            compared += 1
-            for n in range(len(capacity)):
-                gone = moves.leaves[n] and state.claims[n] == 0
-                if moves.usable[n] and n != here and not gone and fits(capacity, load, new, p, n):
-                    score = float(level)
-                    for r in range(capacity.shape[1]):
-                        short = waiting[n, r] + load[n, r] + new[p, r] - capacity[n, r]
-                        score -= short / max(1, capacity[n, r]) * (10 if short > 0 else 0.01)
-                    if score > best and may_start(moves.rules, state.counts, moves.number[p], n):
+    hops, size = pending.trees[BY_HOP], pending.tally[SIZE]
+    least = min(1.0, pending.trees[BY_LEAVING, 1])
+    level = hops[1]
+    while level >= least:
+        k = next_above(hops, size, 0, level)
+        while k >= 0 and compared < _MAX_COMPARED:
+            if hops[size + k] == level:
+                compared, p = compared + 1, part[k]
+                n, score = next_better(pending.rooms, moves, state, p, level, -1, best)
+                while n >= 0:
+                    if n != state.where[p] and may_start(
+                        moves.rules, state.counts, moves.number[p], n
+                    ):
                         best, best_p, best_n = score, p, n
+                    n, score = next_better(pending.rooms, moves, state, p, level, n, best)
+            k = next_above(hops, size, k + 1, level)
+        level -= 1.0
     if best == -np.inf:
         return False
     state.tally[HOPS] += 1
@@ -458,65 +456,79 @@ def _hop_ahead(moves, state, ahead, max_hops):
 
 
 @kernel
-def _stop(moves, state, part, enables):
+def _stop(moves, state, part, pending):
     """Stop the running copy that unblocks most, of equals the largest; changes `state`.
 
-    Returns whether there was one. `enables` (part,) are the values of `_enables`.
+    Returns whether there was one.
     """
-    best, best_p = -1.0, np.int64(-1)
-    for k in range(len(part)):
-        p, n = part[k], state.where[part[k]]
-        if state.todo[p] and n >= 0 and moves.waiting not in (n, moves.target[p]):
-            size = min(1.0, share(moves.capacity, n, state.size[p]))
-            if 2.0 * enables[k] + size > best:
-                best, best_p = 2.0 * enables[k] + size, p
-    if best < 0:
+    k = best_stop(pending, moves, state, part)
+    if k < 0:
         return False
     state.tally[STOPS] += 1
-    _make(moves, state, best_p, np.int64(-1))
+    _make(moves, state, part[k], np.int64(-1))
     return True
 
 
-@allocating_kernel
-def _force(moves, state, part, max_hops, max_stops, noise):
+@kernel
+def _scored(moves, state, pending, p, noise):
+    """Return the score of move p, computed if something it depends on may have changed."""
+    if is_scored(pending, state, p, moves.target[p]):
+        return pending.scores[p] + _noise(state, noise)
+    score = _score(moves, state, p)
+    keep_score(pending, p, score, state.tally[STEPS])
+    return score + _noise(state, noise)
+
+
+@kernel
+def _best_fitting(moves, state, part, pending, start, noise):
+    """Return the best of the moves that fit, from a place in the part on, and where to go on.
+
+    The move is -1 where none fits.
+    """
+    best, best_p, compared = -np.inf, np.int64(-1), 0
+    for lap in range(2 if start else 1):
+        end = start if lap else len(part)
+        k = next_fitting(pending, moves, state, part, 0 if lap else start)
+        while 0 <= k < end:
+            p = part[k]
+            if moves.free[p] or may_start(
+                moves.rules, state.counts, moves.number[p], moves.target[p]
+            ):
+                score, compared = _scored(moves, state, pending, p, noise), compared + 1
+                if score > best:
+                    best, best_p = score, p
+                if compared == _MAX_COMPARED:
+                    return best_p, k + 1
+            k = next_fitting(pending, moves, state, part, k + 1)
+    return best_p, start
+
+
+@kernel
+def _force(moves, state, part, pending, max_hops, max_stops, noise):
     """Finish a part move by move: the best that fits, else a hop, else a stop; changes `state`.
 
     Returns whether all moves are made.
     """
-    at, made = 0, state.tally[STEPS]
-    while state.todo[part].any():
-        if 2 * (state.tally[STEPS] - made) > len(part):
-            part, at, made = part[state.todo[part]], 0, state.tally[STEPS]
-        best, best_p, compared = -np.inf, np.int64(-1), 0
-        for _ in range(len(part)):
-            p, at = part[at], (at + 1) % len(part)
-            if (
-                state.todo[p]
-                and fits(moves.capacity, state.load, moves.new, p, moves.target[p])
-                and (
-                    moves.free[p]
-                    or may_start(moves.rules, state.counts, moves.number[p], moves.target[p])
-                )
-            ):
-                score, compared = _score(moves, state, p, noise), compared + 1
-                if score > best:
-                    best, best_p = score, p
-                if compared == _MAX_COMPARED:
-                    break
+    at, made, length = 0, state.tally[STEPS], len(part)
+    left = begin_part(pending, moves, state, part, made)
+    while left > 0:
+        if 2 * (state.tally[STEPS] - made) > length:
+            at, made, length = 0, state.tally[STEPS], left
+        part = part[:left] if are_few(pending) else part
+        best_p, at = _best_fitting(moves, state, part, pending, at, noise)
         if best_p >= 0:
             _make(moves, state, best_p, moves.target[best_p])
         else:
-            enables = np.zeros(len(part), np.int64)
-            for k in range(len(part)):
-                if state.todo[part[k]] and state.where[part[k]] >= 0:
-                    enables[k] = _enables(moves, state, part[k])
-            hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables)
+            read_nodes(pending, moves, state, part, state.tally[STEPS])
+            hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, pending)
             if not hopped and (
-                state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)
+                state.tally[STOPS] >= max_stops or not _stop(moves, state, part, pending)
             ):
-                return False
+                break
         _close(moves, state)
-    return True
+        left = read_steps(pending, moves, state, part, state.tally[STEPS])
+    end_part(pending, part)
+    return left == 0
 
 
 @kernel
@@ -601,18 +613,22 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed, ahead):
         _hop_ahead(moves, state, ahead, max_hops)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
-    direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
+    direct, complete, late, largest = FOUND, True, np.zeros(len(cuts), np.bool_), 0
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
             part, result = todo[cuts[k] : cuts[k + 1]], UNKNOWN
             if len(part) <= min(limit, _MAX_SEARCHED):
                 result = _search(moves, state, part, limit, noise)
-            late[k] = result != FOUND
+            if result != FOUND:
+                late[k], largest = True, max(largest, len(part))
             direct = NONE if NONE in (result, direct) else min(direct, result)
-    for k in range(len(cuts) - 1):
-        if late[k]:
-            part = todo[cuts[k] : cuts[k + 1]]
-            complete = _force(moves, state, part, max_hops, max_stops, noise) and complete
+    if largest:
+        pending = pending_moves(moves, largest)
+        for k in range(len(cuts) - 1):
+            if late[k]:
+                part = todo[cuts[k] : cuts[k + 1]]
+                made = _force(moves, state, part, pending, max_hops, max_stops, noise)
+                complete = made and complete
     if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
     elif direct == FOUND:
