@@ -25,6 +25,7 @@ from placeopt.core.problem import Problem
 from placeopt.core.public import public
 from placeopt.core.runs import notebook
 from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
+from placeopt.core.runs.threads import one_thread_of_blas
 from placeopt.core.runs.workers import Workers
 from placeopt.core.task import Candidate, Task, require_fitting
 
@@ -150,7 +151,8 @@ def solve(
     if on_front is not None:
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, reference=corner)
-    with notebook.watching(budget, chosen), _told_of_compiling(task, method, certify):
+    told = _told_of_compiling(task, method, certify)
+    with one_thread_of_blas(), notebook.watching(budget, chosen), told:
         return _kept_or_answered(task, method, parameters, certify)
 
 

@@ -19,6 +19,7 @@ from placeopt.core.parameters import checked
 from placeopt.core.parameters import parameters as known_parameters
 from placeopt.core.problem import Problem
 from placeopt.core.runs.run_directory import Checkpoint, task_key
+from placeopt.core.runs.threads import one_thread_of_blas
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.core.task import Task
 
@@ -208,4 +209,5 @@ def run_document(
         checkpoint=checkpoint,
         reference=reference,
     )
-    return run_method(method, task, parameters)
+    with one_thread_of_blas():
+        return run_method(method, task, parameters)
