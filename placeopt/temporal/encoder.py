@@ -137,14 +137,12 @@ class TemporalEncoder(Encoder):
     def bins_of(self, genes: np.ndarray) -> np.ndarray:
         """Return the number of each replica's bin in its pool, shape (R,), of one vector."""
         packing.pack(genes, self.arrays, self._packing, self._scratch)
-        first = self._packing.pool[self.pools_of(genes), 0]
-        return np.where(self.served[self.arrays.request], self._packing.bin_of - first, 0)
-
-    def pools_of(self, genes: np.ndarray) -> np.ndarray:
-        """Return the pool of each replica, shape (R,); of those that no pool can host, any."""
-        request = self.arrays.request
-        at = self.arrays.legal_first[request] + genes[len(self.served) : len(self.upper)]
-        return self.arrays.legal[np.minimum(at, len(self.arrays.legal) - 1)]
+        request, result = self.arrays.request, np.zeros(len(self.arrays.request), dtype=np.int64)
+        hosted = np.flatnonzero(self.served[request])
+        choice = genes[len(self.served) + hosted]
+        pool = self.arrays.legal[self.arrays.legal_first[request[hosted]] + choice]
+        result[hosted] = self._packing.bin_of[hosted] - self._packing.pool[pool, 0]
+        return result
 
     @cached_property
     def _numbers(self) -> dict[tuple[Any, ...], int]:

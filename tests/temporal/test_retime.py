@@ -20,6 +20,14 @@ def random_state(seed: int) -> np.ndarray:
     return np.array([seed], dtype=np.uint64)
 
 
+def test_where_no_machine_is_large_enough_it_says_so() -> None:
+    document = Temporal.generate(1, requests=2).to_document()
+    for request in document["requests"]:
+        request["cpu_cores"] = 1000.0
+    front = placeopt.solve(Temporal.from_document(document), "retime", evaluations=50)
+    assert not front.points and front.reasons
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_the_kernels_agree_with_the_referee(seed: int) -> None:
     """Of random vectors, of packed ones, and after changes; latency and interruption stay."""
