@@ -21,6 +21,7 @@ from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search import chords
 from placeopt.edge_cloud.local_search.builder import PlanBuilder
 from placeopt.edge_cloud.local_search.closing import close, is_applicable, is_closed
 from placeopt.edge_cloud.local_search.prices import (
@@ -39,6 +40,11 @@ _FIRST_STEPS, _NEXT_STEPS = 100, 25
 _PRICES_BEFORE_SEARCH, _PRICES_ALONE = 0.45, 0.7
 #: Part of what the prices leave that a search may use before the gap is closed.
 _SEARCH_BEFORE_CLOSING = 0.3
+#: A sweep goes on to its middle where there is time for so many times its weights. Part of the time
+#: that remains for that, and of what is left then for each chord.
+_MIDDLE_FROM, _MIDDLE_SHARE, _CHORD_SHARE = 2, 0.3, 1 / 8
+#: Seconds from which the gap of a weight of a sweep is closed where prices suffice.
+_CLOSING_SECONDS = 0.15
 
 CostWeight = Annotated[
     float | None,
@@ -153,18 +159,24 @@ def lns(
     Related applications are taken out and put back one by one, each placed exactly, under prices of
     random strength that keep them off scarce nodes. The result is accepted by simulated annealing.
     Prices and plans of one weight start the next; plans of `start` are improved. A budget that is
-    too small for all weights of the spread serves fewer. Where a clock ends the search for a single
-    weight on a small instance, its gap is closed: see `placeopt.edge_cloud.local_search.closing`.
+    too small for all weights of the spread serves fewer; where a clock leaves time, the middle of
+    the front gets more. A clock lets gaps of small instances be closed, for a single weight with
+    more effort: see `placeopt.edge_cloud.local_search.closing`.
     """
     weights = spread(task.problem, task.objectives, weight, parts)
-    if len(weights) > 1 and (count := _affordable(task.problem, task.budget, parts)) < parts:
-        weights = spread(task.problem, task.objectives, weight, count)
+    middle = False
+    if len(weights) > 1:
+        count = _affordable(task.problem, task.budget, _MIDDLE_FROM * parts)
+        timed, limited = task.budget.seconds_limit is not None, bool(task.problem.goal_limits)
+        middle = count == _MIDDLE_FROM * parts and timed and not limited
+        weights = spread(task.problem, task.objectives, weight, min(count, parts))
     return by_weights(
         task,
         weights,
         method="lns",
         parameters=_facts(weight, max_removed=max_removed, strength=strength),
         search=(max_removed, strength),
+        middle=middle,
     )
 
 
@@ -189,6 +201,7 @@ def by_weights(
     parameters: dict[str, Any],
     search: tuple[int, float] | None = None,
     steps: tuple[int, int] = (_FIRST_STEPS, _NEXT_STEPS),
+    middle: bool = False,
 ) -> Front:
     """Return the front of the plans built under the prices of one weight after another.
 
@@ -198,40 +211,27 @@ def by_weights(
         `max_removed` and `strength` of a large neighbourhood search that improves the plans.
     steps : (int, int)
         Steps of the prices for the first weight, and for each that follows.
+    middle : bool
+        Whether a part of the time is for sums that weigh both goals about alike.
     """
     problem, budget = task.problem, task.budget
-    relaxation = Relaxation(problem)
-    result = _Found(task)
-    builder = PlanBuilder(relaxation, np.random.default_rng(task.seed), *(search or ()))
-    result.plans = [problem.hosts(point.plan) for point in task.start or ()]
+    sweep = _Sweep(task, search)
     if search and len(weights) > 1:
         some = spread(problem, task.objectives, None, 32)
         greedy_plans = _greedy_plans(problem, budget, some)
-        result.plans += greedy_plans
+        sweep.plans += greedy_plans
         weights = _narrowed(task, weights, greedy_plans)
-    result.candidates = [Candidate(problem.plan(hosts)) for hosts in result.plans]
-    part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
-    affordable = [] if result.plans and budget.exhausted else weights
-    alone = len(weights) == 1
-    ascents = relaxation.ascents(affordable, budget, steps, part)
-    for prices, share in ascents:
-        result.proofs.append(prices)
-        if not result.plans or not budget.exhausted:
-            built = [builder.build(prices, (1.0,) if search or share.exhausted else (1.0, 0.8))]
-            if search:
-                plans = result.plans + built + builder.dive(prices, share)
-                begin = builder.best(prices.weight, plans)
-                better, prices = _searched(relaxation, builder, prices, begin, share, alone)
-                built, result.proofs[-1] = built + better, prices
-            result.plans += built
-            result.candidates.extend(_candidate(problem, builder, prices, hosts) for hosts in built)
-            note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
-            budget.report(note, result.interim())
-    proofs = result.proofs
+    sweep.candidates = [Candidate(problem.plan(hosts)) for hosts in sweep.plans]
+    first = budget.share(1 - _MIDDLE_SHARE) if middle else budget
+    sweep.serve(weights, first, steps, alone=len(weights) == 1)
+    completed = len(sweep.proofs) == len(weights)
+    if middle:
+        sweep.fill(budget, steps)
+    proofs = sorted(sweep.proofs, key=lambda prices: prices.weight)
     return task.front(
-        result.candidates,
+        sweep.candidates,
         method=method,
-        completed=len(proofs) == len(weights),
+        completed=completed,
         bounds=lower_bounds(proofs, problem, task.objectives),
         parameters={
             **parameters,
@@ -260,48 +260,99 @@ def _narrowed(
     return result
 
 
-def _searched(
-    relaxation: Relaxation,
-    builder: PlanBuilder,
-    prices: Prices,
-    begin: np.ndarray,
-    budget: Budget,
-    alone: bool,
-) -> tuple[list[np.ndarray], Prices]:
-    """Return the plans of a search that begins with one, and prices with the bound then.
-
-    For a weight that is `alone` the gap is closed after a part of the search, where that pays.
-    """
-    plans: list[np.ndarray] = []
-    if alone and is_applicable(relaxation, budget):
-        hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
-        closed = close(relaxation, prices, hosts, builder.value(prices.weight, hosts), budget)
-        begin, prices = closed.hosts, replace(prices, bound=closed.bound)
-        plans.append(begin)
-        if is_closed(closed.value, closed.bound):
-            return plans, prices
-    return [*plans, builder.improve(prices, begin, budget)], prices
-
-
-class _Found:
-    """What a run has found for one weight after another.
+class _Sweep:
+    """Plans and proofs for one weight after another.
 
     Attributes
     ----------
-    candidates : list of Candidate
     plans : list of ndarray, shape (microservices,)
-        Their hosts.
+        Their hosts; those of the task's start to begin with.
+    candidates : list of Candidate
+        The same, but for the start's.
     proofs : list of Prices
         Of the weights that are done.
     """
 
-    def __init__(self, task: Task[EdgeCloud]):
-        self._task = task
+    def __init__(self, task: Task[EdgeCloud], search: tuple[int, float] | None):
+        self._task, self._search = task, search
+        self._relaxation = Relaxation(task.problem)
+        rng = np.random.default_rng(task.seed)
+        self._builder = PlanBuilder(self._relaxation, rng, *(search or ()))
+        self.plans = [task.problem.hosts(point.plan) for point in task.start or ()]
+        self._values: list[list[float]] = []
         self.candidates: list[Candidate] = []
-        self.plans: list[np.ndarray] = []
         self.proofs: list[Prices] = []
 
-    def interim(self) -> RunSnapshot:
+    def fill(self, budget: Budget, steps: tuple[int, int]) -> None:
+        """Serve sums that weigh both goals about alike, then those between their plans."""
+        self.serve(chords.balanced(self.values()), budget.share(0.5), steps)
+        each, tried = _CHORD_SHARE * budget.seconds_left, set[float]()
+        while budget.seconds_left > each and not budget.exhausted:
+            weight = chords.longest_chord(self.values(), tried)
+            if weight is None:
+                return
+            tried.add(weight)
+            self.serve([weight], budget.share(each / budget.seconds_left), steps)
+
+    def values(self) -> np.ndarray:
+        """Return cost and latency of all plans, (plans, 2)."""
+        for hosts in self.plans[len(self._values) :]:
+            self._values.append([self._builder.value(weight, hosts) for weight in (1.0, 0.0)])
+        return np.array(self._values)
+
+    def serve(
+        self,
+        weights: Sequence[float],
+        budget: Budget,
+        steps: tuple[int, int],
+        alone: bool = False,
+    ) -> None:
+        """Add plans and proofs for weights, within a budget."""
+        problem, search = self._task.problem, self._search
+        part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
+        near = min(self.proofs, key=lambda p: abs(p.weight - weights[0]), default=None)
+        start = None if near is None else near.price
+        affordable = [] if self.plans and budget.exhausted else weights
+        for prices, share in self._relaxation.ascents(affordable, budget, steps, part, start):
+            self.proofs.append(prices)
+            if not self.plans or not budget.exhausted:
+                shares = (1.0,) if search or share.exhausted else (1.0, 0.8)
+                built = [self._builder.build(prices, shares)]
+                if search:
+                    plans = self.plans + built + self._builder.dive(prices, share)
+                    begin = self._builder.best(prices.weight, plans)
+                    better, prices = self._searched(prices, begin, share, alone)
+                    built, self.proofs[-1] = built + better, prices
+                self.plans += built
+                self.candidates.extend(
+                    _candidate(problem, self._builder, prices, hosts) for hosts in built
+                )
+                note = f"weight {prices.weight:.3g}, proven {prices.bound:.6g}"
+                budget.report(note, self._interim())
+
+    def _searched(
+        self, prices: Prices, begin: np.ndarray, budget: Budget, alone: bool
+    ) -> tuple[list[np.ndarray], Prices]:
+        """Return the plans of a search that begins with one, and prices with the bound then.
+
+        The gap is closed after a part of the search, where that pays. For a weight that is not
+        `alone` that takes little time.
+        """
+        relaxation, builder, plans = self._relaxation, self._builder, list[np.ndarray]()
+        worth = alone or budget.seconds_left > _CLOSING_SECONDS
+        if worth and is_applicable(relaxation, budget):
+            if is_closed(builder.value(prices.weight, begin), prices.bound):
+                return [begin], prices
+            hosts = builder.improve(prices, begin, budget.share(_SEARCH_BEFORE_CLOSING))
+            value = builder.value(prices.weight, hosts)
+            closed = close(relaxation, prices, hosts, value, budget, charges=alone)
+            begin, prices = closed.hosts, replace(prices, bound=closed.bound)
+            plans.append(begin)
+            if is_closed(closed.value, closed.bound):
+                return plans, prices
+        return [*plans, builder.improve(prices, begin, budget)], prices
+
+    def _interim(self) -> RunSnapshot:
         """Return what reports show."""
         task, plans = self._task, [candidate.plan for candidate in self.candidates]
         return RunSnapshot.of_plans(

@@ -41,8 +41,8 @@ _FIRST_LISTED, _FIRST_PART = 15_000, 0.15
 _LIST_STEPS, _ALL_STEPS = (300, 0.02, 0.0005), (160, 0.008, 0.0005)
 #: Parts of what patterns forgo, one of which is charged for shapes that were not listed.
 _PARTS, _TRIAL_STEPS = (0.7, 0.8, 0.9), 15
-#: Steps between two looks at the clock, and all steps.
-_CHUNK, _STEPS = 10, 505
+#: Steps between two looks at the clock, at most, and seconds, about; all steps.
+_CHUNK, _LOOK_SECONDS, _STEPS = 10, 0.05, 505
 #: Placements that HiGHS chooses among, one search after another, and parts of what is left of the
 #: time for each: what remains is for a search from its plan. So many may be a whole list, which has
 #: all the time in the end; a better plan makes it shorter before.
@@ -54,8 +54,8 @@ _TREE_NODES = 200
 _SHORTER, _SHORTEST = 0.85, 1e-4
 #: Values of HiGHS may be off by this share.
 _TOLERANCE = 1e-7
-#: A gap up to this share of the bound is closed.
-_CLOSED = 1e-6
+#: A gap up to this share of the bound is closed; from this one on charges pay.
+_CLOSED, _SMALL_GAP = 1e-6, 2e-3
 
 
 @dataclass
@@ -79,7 +79,12 @@ class Closing:
 
 
 def close(
-    relaxation: Relaxation, prices: Prices, hosts: np.ndarray, value: float, budget: Budget
+    relaxation: Relaxation,
+    prices: Prices,
+    hosts: np.ndarray,
+    value: float,
+    budget: Budget,
+    charges: bool = True,
 ) -> Closing:
     """Return a better bound, and a better plan if one is found; nothing where it would not pay.
 
@@ -91,10 +96,12 @@ def close(
         Its weighted sum.
     budget : Budget
         Every step of the charges is an evaluation.
+    charges : bool
+        Whether to charge patterns where prices leave too many placements.
     """
     state = Closing(prices.bound, value, hosts)
     work = None if (hosts < 0).any() else _new_work(relaxation, prices, state, budget)
-    if work is not None and work.charge():
+    if work is not None and work.search_by_prices(last=not charges) and charges and work.charge():
         work.search()
     return state
 
@@ -175,21 +182,42 @@ class _Work:
         Stops early where it would not suffice for these and for the steps `ahead`.
         """
         arguments = self._instance, self._known, self._weight, lists, self._listing, self._fill
-        for begin in range(0, len(lengths), _CHUNK):
-            began = self._budget.seconds
-            climb(*arguments, charging, lengths[begin : begin + _CHUNK])
-            self._budget.spend(len(lengths[begin : begin + _CHUNK]))
-            took = self._budget.seconds - began
-            if self._budget.out_of_time:
+        done, chunk = 0, 1
+        while done < len(lengths):
+            began, part = self._budget.seconds, lengths[done : done + chunk]
+            climb(*arguments, charging, part)
+            self._budget.spend(len(part))
+            each = (self._budget.seconds - began) / len(part)
+            done += len(part)
+            left = ahead + len(lengths) - done
+            if self._budget.out_of_time or (chunk > 1 and each * left > self._budget.seconds_left):
                 return False
-            left = ahead + len(lengths) - begin - _CHUNK
-            if begin == _CHUNK and took * left / _CHUNK > self._budget.seconds_left:
-                return False
+            chunk = int(np.clip(_LOOK_SECONDS / max(each, 1e-9), 1, _CHUNK))
         return True
 
     def _lengths(self, steps: int, first: float, last: float) -> np.ndarray:
         """Return so many lengths of steps, from the first down to the last."""
         return self._scale * first * (last / first) ** (np.arange(steps) / steps)
+
+    def search_by_prices(self, last: bool) -> bool:
+        """Find the best plan where prices leave few placements; return whether it is still open.
+
+        That takes a tenth of a second where the gap is some hundredths of a percent. Where nothing
+        comes after, the `last`, HiGHS has all the time, and larger gaps are tried.
+        """
+        alone, state = self._begin(self._charging.charge.price, self._price), self._state
+        if not last and state.value > state.bound * (1 + _SMALL_GAP):
+            return True
+        if not self._climb(alone, no_lists(self._listing), np.zeros(1)):
+            return False
+        self._charging, proven = alone, float(alone.best[0])
+        if not np.isfinite(proven):
+            return False
+        state.bound = max(state.bound, proven)
+        lists = self._spanned(alone.best_charge, state.value - proven, _WHOLE)
+        if lists is not None:
+            self._solve(lists, state.value, 1.0 if last else _SEARCHES[0][1])
+        return not (self._budget.out_of_time or is_closed(state.value, state.bound))
 
     def charge(self) -> bool:
         """Raise the bound by charges of patterns; return whether there was time to."""

@@ -242,6 +242,7 @@ class Relaxation:
         budget: Budget,
         steps: tuple[int, int],
         part: float = 1.0,
+        start: np.ndarray | None = None,
     ) -> Iterator[tuple[Prices, Budget]]:
         """Yield good prices for one weight after another, each from the prices before.
 
@@ -254,8 +255,9 @@ class Relaxation:
         part : float
             Part of a weight's share of the budget that the prices may use; what is left of the
             share is yielded too.
+        start : ndarray, optional
+            Prices to begin with, shape (nodes, 2).
         """
-        start = None
         for k, weight in enumerate(weights):
             if k and budget.exhausted:
                 return

@@ -1,0 +1,71 @@
+"""Which weighted sums a sweep asks for in the middle of a front, against slow code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from edge_cloud_instances import optimum
+
+from placeopt.core.budget import Budget
+from placeopt.core.task import Task
+from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.local_search.chords import balanced, longest_chord, weight_of
+
+
+def on_a_curve(seed: int, count: int = 12) -> np.ndarray:
+    """Return cost and latency of plans on a convex curve, and of as many above it."""
+    rng = np.random.default_rng(seed)
+    angle = np.sort(np.append(rng.random(count - 2), [0, 1])) * np.pi / 2
+    corners = np.column_stack((1 - np.sin(angle), 1 - np.cos(angle)))
+    inner = corners + rng.random(corners.shape) * 0.3 + 1e-3
+    return np.concatenate((corners, inner)) * [300.0, 20.0] + [70.0, 5.0]
+
+
+def test_balanced_sums_weigh_scaled_goals() -> None:
+    """Half of each is one weight to the other as the ranges are, whatever is dominated."""
+    values = np.array([[10.0, 9.0], [30.0, 5.0], [400.0, 400.0]])
+    half, less, more = balanced(values)
+    assert half / (1 - half) == pytest.approx(4 / 20)
+    assert less < half < more and weight_of(0.3, np.array([20.0, 4.0])) == less
+    assert balanced(values[:1]) == [] and longest_chord(values[:1], set()) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_chords_join_neighbours_on_the_hull(seed: int) -> None:
+    """Two plans have the least sum, no third; the longest come first, none twice."""
+    values, tried, areas = on_a_curve(seed), set[float](), []
+    ranges = np.ptp(values[:12], axis=0)
+    while (weight := longest_chord(values, tried)) is not None:
+        tried.add(weight)
+        sums = values @ [weight, 1 - weight]
+        ends = np.flatnonzero(sums <= sums.min() + 1e-6)
+        assert len(ends) == 2
+        areas.append(float(np.ptp(values[ends], axis=0).prod() / ranges.prod()))
+    assert 2 < len(areas) < 12
+    assert areas == sorted(areas, reverse=True)
+
+
+def test_a_clock_closes_sums_in_the_middle() -> None:
+    """Those of more weights than the spread has, in a second; the front has their optima."""
+    problem = EdgeCloud.generate(2, applications=8)
+    front = heuristics.lns(Task(problem, budget=Budget(seconds=0.8)), parts=3)
+    facts = front.runs[0].parameters
+    assert len(facts["weights"]) > 3 and facts["weights"] == sorted(facts["weights"])
+    least = [(front.values @ [w, 1 - w]).min() for w in facts["weights"]]
+    gaps = np.array(least) / facts["weighted_bounds"] - 1
+    middle = [k for k, weight in enumerate(facts["weights"]) if 0.2 < weight < 0.8]
+    closed = [k for k in middle if gaps[k] < 1e-5]
+    assert closed
+    for k in closed[:3]:
+        assert least[k] == pytest.approx(optimum(problem, facts["weights"][k]), rel=1e-6)
+
+
+def test_counted_evaluations_keep_to_the_spread() -> None:
+    """No clock, no further weights: the same seed gives the same front."""
+    problem = EdgeCloud.generate(2, applications=8)
+    one, other = (
+        heuristics.lns(Task(problem, budget=Budget(evaluations=9000)), parts=3) for _ in range(2)
+    )
+    assert len(one.runs[0].parameters["weights"]) == 3
+    assert np.array_equal(one.values, other.values)
