@@ -16,7 +16,7 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.compile import allocating_kernel, inlined_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
 from placeopt.core.outside import checked_count
@@ -76,14 +76,14 @@ def _legal_nodes(instance: EdgeCloudArrays) -> tuple[np.ndarray, np.ndarray, np.
     return first[part], first[part + 1], narrow(np.concatenate(nodes), len(size_of))
 
 
-@kernel
+@inlined_kernel
 def _node_of(tables, service, gene):
     """Return the node that a gene stands for, -1 where no node can host the microservice."""
     first = tables.legal_first[service]
     return np.int64(tables.legal[first + gene]) if first < tables.legal_end[service] else -1
 
 
-@kernel
+@inlined_kernel
 def _place_together(instance, placement, application):
     """Place an application on the node nearest to its source with room for all of it.
 
@@ -129,7 +129,7 @@ def _place(tables, genes, scratch):
     return left_out
 
 
-@kernel
+@inlined_kernel
 def _latency(tables, hosts, application):
     """Return the latency of what is placed of an application, ms."""
     farthest, source = np.int64(0), tables.instance.source[application]

@@ -189,7 +189,7 @@ def nearest_fit(instance, near, free, placement, service, wanted):
     cpu, memory = instance.demand[service, 0], instance.demand[service, 1]
     best, least = np.int64(-1), np.int64(near.last + 1)
     for group in range(len(free.left)):
-        if near.nearest[wanted, group] > least:
+        if free.left[group] == 0 or near.nearest[wanted, group] > least:
             continue
         count, only = _limits(instance, near, free, placement, service, group)
         first, end, listed = near.first[group], near.first[group + 1], free.left[group]
