@@ -53,6 +53,19 @@ def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:
     assert seen == [("10 0", "10 1"), ("15 0", "15 1")]
 
 
+def test_another_way_to_compile_is_not_served_stale(tmp_path: Path) -> None:
+    """Without an edit of a kernel, too: what `callee.py` does is part of the stamp."""
+    (tmp_path / "same.py").write_text(MODULE.format(factor=2))
+    code = (
+        "import sys; from placeopt.core.kernels import compile as way\n"
+        "way._compiler = lambda: sys.argv[1]\n"
+        "import same; print(same.outer(5), len(same.outer.stats.cache_hits))"
+    )
+    assert [run(tmp_path, code, way) for way in "aba"] == ["10 0", "10 0", "10 0"]
+    own = "import same; same.outer(5); print(len(same.outer.stats.cache_hits))"
+    assert [run(tmp_path, own) for _ in range(2)] == ["0", "1"]
+
+
 CALLEE = """
 from placeopt.core.kernels.compile import kernel
 

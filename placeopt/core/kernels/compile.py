@@ -78,7 +78,7 @@ def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable
     compiled = _Kernel(function, targetoptions=options)
     module = sys.modules[function.__module__]
     digest = _digest(str(module.__file__), module.__name__)
-    compiled._cache = KernelCache(function, f"{digest} {sorted(options.items())}")
+    compiled._cache = KernelCache(function, f"{digest} {_compiler()} {sorted(options.items())}")
     compiled.kept = compiled._cache.kept
     return compiled
 
@@ -151,6 +151,14 @@ def _package(kernel: Any) -> str:
 
 
 event.register("numba:compile", _Listener())
+
+
+@cache
+def _compiler() -> str:
+    """Return the stamp of how kernels that others call become part of them."""
+    return hashlib.sha256(
+        Path(str(sys.modules[Callee.__module__].__file__)).read_bytes()
+    ).hexdigest()
 
 
 @cache
