@@ -15,7 +15,7 @@ from hands import Hand, compile_for
 from placeopt.cli.compiling import NOT_KEPT, _Notice, announced
 from placeopt.core.errors import UsageError
 from placeopt.core.runs.compiling import Clock, Compiling, Expected
-from placeopt.registry import methods
+from placeopt.registry import PACKAGES, certified, first_run, methods
 from placeopt.warm_up import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -129,3 +129,11 @@ def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
     shown = os.read(screen, 65536).decode()
     assert "compiling counted, once: twice | 1 kernels" in shown
     assert shown.rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in shown  # the cursor is back
+
+
+def test_every_problem_says_what_a_first_run_compiles() -> None:
+    """As benchmarks/first_runs.py measured them."""
+    for kind in (name.replace("_", "-") for name in PACKAGES):
+        for method in ("auto", *(["certify"] if kind in certified() else [])):
+            said = first_run(kind, method)
+            assert said.kernels > 0 and said.seconds > 0, f"{kind} {method}"
