@@ -1,6 +1,6 @@
 """What a first run compiles where nothing is compiled yet: kernels and CPU seconds by method.
 
-python benchmarks/first_runs.py
+python benchmarks/first_runs.py [--kinds temporal ...]
 
 writes placeopt/first_runs.json, from which a run announces what it compiles. Each problem is warmed
 up once from an empty cache, which tells what every kernel costs. Then each method answers a small
@@ -74,6 +74,22 @@ def asked(*arguments: str, cache: str) -> Any:
     return json.loads(done.stdout)
 
 
+def stages(kind: str) -> set[str]:
+    """Return the methods that ``auto`` runs on instances in benchmarks/auto.py and less."""
+    from auto import SIZES
+
+    from placeopt import registry, warm_up
+
+    drawn = (registry.problem_class(kind).generate(1, **size) for k, _, size in SIZES if k == kind)
+    instances = [*warm_up._small(kind), *drawn]
+    return {
+        name
+        for problem in instances
+        for seconds in (None, 5.0, 60.0)
+        for name, _ in registry.auto(problem, len(problem.objectives), seconds)
+    }
+
+
 def measured(kind: str) -> dict[str, tuple[int, float]]:
     """Return kernels and CPU seconds of a first run by each method."""
     from placeopt import registry
@@ -82,6 +98,7 @@ def measured(kind: str) -> dict[str, tuple[int, float]]:
         costs = asked("--compiled", kind, cache=cache)
         names = [name for name, entry in registry.methods().items() if kind in entry.of]
         parts = {name: set(asked("--used", kind, name, cache=cache)) for name in names}
+        parts["auto"] = parts["auto"].union(*(parts[name] for name in stages(kind)))
         if kind in registry.certified():
             parts["certify"] = set(asked("--used", kind, "certify", cache=cache)) - parts["auto"]
     found = {}
@@ -95,6 +112,7 @@ def measured(kind: str) -> dict[str, tuple[int, float]]:
 def main() -> None:
     """Measure all problems, or, for the script itself, one part."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", help="all problems by default")
     parser.add_argument("--compiled", help=argparse.SUPPRESS)
     parser.add_argument("--used", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -105,10 +123,12 @@ def main() -> None:
     else:
         from placeopt import registry
 
+        found = json.loads(OUTPUT.read_text(encoding="utf-8"))
+        kinds = [package.replace("_", "-") for package in registry.PACKAGES]
+        found |= {kind: measured(kind) for kind in given.kinds or kinds}
         lines = []
-        for package in registry.PACKAGES:
-            kind = package.replace("_", "-")
-            rows = (f'  "{name}": {json.dumps(row)}' for name, row in measured(kind).items())
+        for kind in kinds:
+            rows = (f'  "{name}": {json.dumps(row)}' for name, row in found[kind].items())
             lines.append(f' "{kind}": {{\n' + ",\n".join(rows) + "\n }")
         OUTPUT.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
