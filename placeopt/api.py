@@ -139,18 +139,18 @@ def solve(
         registry.certifier(problem.problem)  # refuses what nothing proves, before the search
     chosen = problem.select(objectives)
     problem = problem.within(read_limits(limits, chosen))
-    if start is not None:
-        require_fitting(problem, start)
     kept = RunDirectory(run_dir) if run_dir is not None else None
     workers = Workers(jobs, scheduler, kept)
     seed = checked_seed(seed)
     if budget is None:
         budget = registry.budget_for(method, problem, evaluations, seconds)
         budget.on_progress = on_progress
+    # The limit covers judging a start.
+    verdicts = {} if start is None else require_fitting(problem, start)
     corner = None if reference is None else _reference(reference, chosen)
     if on_front is not None:
         budget.watch = Watch(on_front, every)
-    task = Task(problem, chosen, budget, seed, start, workers, reference=corner)
+    task = Task(problem, chosen, budget, seed, start, workers, None, corner, verdicts)
     told = _told_of_compiling(task, method, certify)
     with one_thread_of_blas(), notebook.watching(budget, chosen), told:
         return _kept_or_answered(task, method, parameters, certify)

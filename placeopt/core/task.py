@@ -69,6 +69,8 @@ class Task(Generic[P]):
         Where a long search keeps what it has found so far.
     reference : tuple of float or None
         The reference point of the trace's hypervolumes; that of the front by default.
+    verdicts : dict
+        Plans that were judged before the run is over, and the referee's words, by the plan's id.
     """
 
     problem: P
@@ -79,8 +81,7 @@ class Task(Generic[P]):
     workers: Workers = field(default_factory=Workers)
     checkpoint: Checkpoint | None = None
     reference: tuple[float, ...] | None = None
-    #: Verdicts on plans that were judged before the run was over, by the plan's id.
-    _verdicts: dict[int, tuple[Plan, Evaluation]] = field(
+    verdicts: dict[int, tuple[Plan, Evaluation]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -226,9 +227,11 @@ class Task(Generic[P]):
 
     def judge(self, plan: Plan) -> Evaluation:
         """Return the referee's verdict, which is remembered until the front is built."""
-        if id(plan) not in self._verdicts:
-            self._verdicts[id(plan)] = plan, self.problem.judge(plan)
-        return self._verdicts[id(plan)][1]
+        known, verdict = self.verdicts.get(id(plan), (None, None))
+        if verdict is None or known is not plan:
+            verdict = self.problem.judge(plan)
+            self.verdicts[id(plan)] = plan, verdict
+        return verdict
 
     def _judged(self, columns: Sequence[int], plan: Plan) -> list[float] | None:
         """Return the values of a feasible plan, None of another."""
@@ -270,7 +273,7 @@ class Task(Generic[P]):
         points: list[Point] = []
         rejected: Rejected | None = None
         for candidate in candidates:
-            plan, verdict = self._verdicts.get(id(candidate.plan), (None, None))
+            plan, verdict = self.verdicts.get(id(candidate.plan), (None, None))
             if verdict is None or plan is not candidate.plan:
                 verdict = self.problem.judge(candidate.plan)
             values = tuple(verdict.values[c] for c in columns)
@@ -284,8 +287,15 @@ class Task(Generic[P]):
         return points, rejected
 
 
-def require_fitting(problem: Problem, front: Front, file: str | None = None) -> None:
+def require_fitting(
+    problem: Problem, front: Front, file: str | None = None
+) -> dict[int, tuple[Plan, Evaluation]]:
     """Raise unless `front` answers `problem` and the referee can read its plans.
+
+    Returns
+    -------
+    dict
+        Each plan and the referee's word on it, by the plan's id: ``Task.verdicts``.
 
     Raises
     ------
@@ -293,11 +303,13 @@ def require_fitting(problem: Problem, front: Front, file: str | None = None) -> 
         Names `file`, where the front stands, and the first plan that cannot be read.
     """
     front.require(problem.instance_name, file)
+    verdicts = {}
     for k, point in enumerate(front.points):
         try:
-            problem.evaluate(point.plan)
+            verdicts[id(point.plan)] = point.plan, problem.judge(point.plan)
         except DocumentError as error:
             raise error.in_file(f"{file + ': ' if file else ''}points[{k}].plan") from None
+    return verdicts
 
 
 class Stages:

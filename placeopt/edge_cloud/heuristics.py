@@ -5,7 +5,7 @@ All of them minimise equation (1), w cost + (1 - w) latency_ms, for one weight w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -221,7 +221,7 @@ def by_weights(
         greedy_plans = _greedy_plans(problem, budget, some)
         sweep.plans += greedy_plans
         weights = _narrowed(task, weights, greedy_plans)
-    sweep.candidates = [Candidate(problem.plan(hosts)) for hosts in sweep.plans]
+        sweep.candidates = [Candidate(problem.plan(hosts)) for hosts in greedy_plans]
     first = budget.share(1 - _MIDDLE_SHARE) if middle else budget
     sweep.serve(weights, first, steps, alone=len(weights) == 1)
     completed = len(sweep.proofs) == len(weights)
@@ -229,7 +229,7 @@ def by_weights(
         sweep.fill(budget, steps)
     proofs = sorted(sweep.proofs, key=lambda prices: prices.weight)
     return task.front(
-        sweep.candidates,
+        _with_starts(sweep.candidates, task),
         method=method,
         completed=completed,
         bounds=lower_bounds(proofs, problem, task.objectives),
@@ -240,6 +240,18 @@ def by_weights(
             "weighted_bounds": [p.bound if np.isfinite(p.bound) else None for p in proofs],
         },
     )
+
+
+def _with_starts(candidates: list[Candidate], task: Task[EdgeCloud]) -> Iterator[Candidate]:
+    """Yield candidates, then the plans of the start until time is over; at least one of them all.
+
+    To judge thousands of plans again may take longer than the whole limit.
+    """
+    yield from candidates
+    for k, point in enumerate(task.start or ()):
+        if task.budget.out_of_time and (candidates or k > 0):
+            return
+        yield Candidate(point.plan)
 
 
 def _narrowed(
