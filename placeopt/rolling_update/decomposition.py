@@ -35,6 +35,7 @@ from placeopt.rolling_update.repack import (
     MaxMoves,
     MinSaving,
     Restarts,
+    further_plans,
     last_resorts,
     plans,
     worthwhile,
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
 #: Coefficients of the largest packing model that is given to a solver. 50 microservices on 16 nodes
 #: have about 6,000.
 MAX_COEFFICIENTS = 60_000
+#: Share of a time limit's rest for the packing model; what it leaves open then, more quick plans
+#: may reach.
+_ENUMERATING = 0.8
 #: Deployments without a direct order that are cut off before hops are accepted.
 MAX_CUTS = 100
 
@@ -97,7 +101,8 @@ def decomposition(
 def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
     """Return a front with the lower-bound set of `decomposition`, and a status of each point."""
     began = budget.seconds
-    search = _Decomposition(Task(problem, front.objectives, budget, seed=0))
+    task = Task(problem, front.objectives, budget, seed=0)
+    search = _Decomposition(task, further=False)
     enumerable = static_size(problem) <= MAX_COEFFICIENTS
     search.run(None if enumerable else 0, front, MAX_COEFFICIENTS)  # other plans prove nothing
     proof = search.result([])
@@ -134,6 +139,8 @@ class _Decomposition:
     solver: str = "highs"
     max_hops: int | None = None
     limited: bool = False
+    #: Whether time that is left after a share of it is for more quick plans.
+    further: bool = True
     plans: list[Plan] = field(default_factory=list)
     settled: bool = False
     #: Deployments that were cut off.
@@ -157,7 +164,16 @@ class _Decomposition:
             and not self.settled
             and not self.problem.infeasibility()
         ):
-            self._enumerate()
+            timed = self.budget.seconds_limit is not None
+            self._enumerate(self.budget.share(_ENUMERATING) if timed else self.budget)
+            if timed and self.further and self._is_open():
+                more = further_plans(self.problem, self.budget, self.seed, self.max_hops)
+                self.plans += [plan for plan in more if self._values(plan) is not None]
+
+    def _is_open(self) -> bool:
+        """Return whether the front of a trade-off lacks proofs, and there is time left."""
+        proven = self.search is not None and self.search.status == "complete"
+        return not (proven or self.budget.exhausted) and len(self.goals) > 1
 
     def _make_quick_plans(self, restarts: int | None, start: Front | None) -> None:
         """Pack and order; for the cost alone, until a direct plan reaches its bound.
@@ -190,7 +206,7 @@ class _Decomposition:
         verdict = self.task.judge(plan)
         return verdict.values if verdict.feasible else None
 
-    def _enumerate(self) -> None:
+    def _enumerate(self, budget: Budget) -> None:
         """Enumerate the packing model, cutting off what has no direct order.
 
         Its goals are cost, starts and what is lost at worst, of those that are asked for.
@@ -207,7 +223,7 @@ class _Decomposition:
             problem=self.problem,
             compiled=compiled,
             hooks=Hooks(self._extract, cuts=self._cut),
-            budget=self.budget,
+            budget=budget,
             solver=self.solver,
             seed=self.seed,
         )
@@ -221,7 +237,7 @@ class _Decomposition:
             units = in_units([values[c] for c in columns], goals)
             known.append(Found(units, Solution(plan, compiled.read())))
         limits = in_steps(self.problem.goal_limits, goals)
-        self.search = enumerate_front(oracle, goals, self.budget, known=known, limits=limits)
+        self.search = enumerate_front(oracle, goals, budget, known=known, limits=limits)
         self.goals = goals
         self.plans += [point.payload.plan for point in self.search.points]
 

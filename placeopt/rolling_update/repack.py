@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import count as counted
 from typing import Annotated, Any
 
 import numpy as np
@@ -130,6 +131,22 @@ def plans(
             budget.report(f"descent {max(1, k + 1)} of {restarts}", RunSnapshot.of_plans(made))
             if budget.exhausted:
                 return
+
+
+def further_plans(
+    problem: RollingUpdate, budget: Budget, seed: int, max_hops: int | None = None
+) -> Iterator[Plan]:
+    """Yield plans of few starts from more descents, until the budget ends."""
+    for k in counted(2 * _MAX_DESCENTS + 1, 2):
+        for target in _descent(problem, seed, k, budget, trade=True):
+            if budget.exhausted:
+                return
+            for plan in _orders(problem, target, max_hops, seed, trade=True):
+                budget.spend(1)
+                yield plan
+        if budget.exhausted:
+            return
+        budget.report(f"descent {k}")
 
 
 def last_resorts(problem: RollingUpdate) -> list[Plan]:

@@ -16,7 +16,7 @@ from placeopt.core.task import Task
 from placeopt.rolling_update import baselines
 from placeopt.rolling_update.baselines import recreate, rolling_update, two_phase
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.repack import repack
+from placeopt.rolling_update.repack import further_plans, repack
 
 
 def instance(
@@ -305,3 +305,14 @@ def test_searches_start_from_packed_deployments() -> None:
     assert len(F) > 5
     assert (G == 0).all()
     assert F[:, 0].min() == 8
+
+
+def test_further_plans_are_feasible_and_end_with_the_budget() -> None:
+    problem = RollingUpdate.generate(3, applications=5)
+    budget = Budget(evaluations=6)
+    plans = list(further_plans(problem, budget, seed=1))
+    assert 1 <= len(plans) <= 6 and budget.exhausted
+    assert all(problem.evaluate(plan).feasible for plan in plans)
+    again = list(further_plans(problem, Budget(evaluations=6), seed=1))
+    assert again == plans
+    assert list(further_plans(problem, Budget(seconds=1e-9), seed=1)) == []
