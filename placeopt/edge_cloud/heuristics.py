@@ -320,6 +320,8 @@ class _Sweep:
         alone: bool = False,
     ) -> None:
         """Add plans and proofs for weights, within a budget."""
+        if len(weights) == 0:
+            return
         problem, search = self._task.problem, self._search
         part = _PRICES_BEFORE_SEARCH if search else _PRICES_ALONE
         near = min(self.proofs, key=lambda p: abs(p.weight - weights[0]), default=None)

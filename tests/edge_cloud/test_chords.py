@@ -69,3 +69,13 @@ def test_counted_evaluations_keep_to_the_spread() -> None:
     )
     assert len(one.runs[0].parameters["weights"]) == 3
     assert np.array_equal(one.values, other.values)
+
+
+def test_a_front_of_one_plan_has_no_middle() -> None:
+    """Where all nodes cost the same, the nearest ones are the best of both goals."""
+    document = EdgeCloud.generate(1, applications=1, near=2, far=1, cloud=1).to_document()
+    for node in document["nodes"]:
+        node |= {name: 1.0 for name in node if "cost" in name or "price" in name}
+    problem = EdgeCloud.from_document(document)
+    front = heuristics.lns(Task(problem, budget=Budget(seconds=1.0)), parts=3)
+    assert len(front) == 1 and front.runs[0].parameters["weights"]
