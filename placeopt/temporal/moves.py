@@ -43,11 +43,10 @@ class Retiming(NamedTuple):
     new_room: np.ndarray  # (R + 1,) replicas for which it still has room
     pick: np.ndarray  # (R,) of each replica at a start
     best: np.ndarray  # (R,) the same at the best start
-    genes: np.ndarray  # (n + 2 R,) vector of the best plan
 
 
 def new_moves(instance: PoolArrays) -> Retiming:
-    """Return arrays to be borrowed."""
+    """Return the arrays that changes of an instance borrow."""
     n, replicas, slots = len(instance.duration), len(instance.request), instance.horizon
     machines = replicas + 1
 
@@ -69,7 +68,6 @@ def new_moves(instance: PoolArrays) -> Retiming:
         new_room=zeros(machines),
         pick=zeros(replicas),
         best=zeros(replicas),
-        genes=zeros(n + 2 * replicas),
     )
 
 
