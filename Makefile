@@ -52,6 +52,7 @@ docs: $(STAMP)
 # out/papers/papers.html; ONLY=name,name measures these alone, MINUTES=5 ends long ones early. What an earlier run left is taken up.
 # What trains needs `make rl`; without it the committed results stay.
 papers: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e papers
 	$(BIN)/python papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 
 # Pages under benchmarks/ and papers/: an edit by hand is an error, a page older than its script a warning.

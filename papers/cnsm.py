@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from placeopt_papers import cnsm_csv
 
 import placeopt
 from placeopt.core.fronts.front import Front
-from placeopt.temporal import cnsm_csv
 from placeopt.temporal.instance import Temporal
 
 NAMES = ("latency_ms", "cost_usd", "interruption")

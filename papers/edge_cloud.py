@@ -6,10 +6,11 @@ import time
 from typing import Any
 
 import numpy as np
+from placeopt_papers import edge_restart
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.edge_cloud import heuristics, restart
+from placeopt.edge_cloud import heuristics
 from placeopt.edge_cloud.generator import TOPOLOGIES
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
@@ -53,7 +54,7 @@ def greedy(problem: EdgeCloud, rule: str) -> tuple[float | None, float]:
     sequence = EdgeCloudSequence(problem, problem.objectives, "given")
     began = time.process_time()
     if rule == "restart":
-        state, _ = restart.greedy(sequence, WEIGHT)
+        state, _ = edge_restart.greedy(sequence, WEIGHT)
     else:
         state = sequence.reset()
         sequence.play_greedy(state, np.array([WEIGHT, 1 - WEIGHT]), sequence.decisions)

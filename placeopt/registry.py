@@ -279,7 +279,7 @@ def _methods(token: str) -> dict[str, MethodEntry]:
     generic = [*GENERIC, *_offered("placeopt.methods", Method)]
     results = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
     for kind, spec in specs().items():
-        served = [m for m in generic if m.needs is None or spec.has(m.needs)]
+        served = [m for m in generic if m.serves(spec)]
         for method in (*served, *spec.methods):
             entry = results.setdefault(method.name, MethodEntry(method.name, method.summary))
             entry.of[kind] = method

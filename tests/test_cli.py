@@ -766,36 +766,7 @@ def test_plot_draws_fronts_and_plans(here: Here, fronts: dict[str, Path], tmp_pa
     )
 
 
-def test_import_of_the_paper_s_csv_files(here: Here, tmp_path: Path) -> None:
-    """Into an instance; what is wrong is told by file and line."""
-    (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,a,6\n")
-    (tmp_path / "p.csv").write_text(
-        "DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\na,big,0.3,0.2,0.1,8,32.0,15\n"
-    )
-    (tmp_path / "l.csv").write_text("DataCenter,a\na,2.5\n")
-    files = (
-        "--requests",
-        tmp_path / "r.csv",
-        "--prices",
-        tmp_path / "p.csv",
-        "--latency",
-        tmp_path / "l.csv",
-    )
-    here("import", "cnsm-csv", *files, "--name", "mine", "--horizon", 50, "-o", tmp_path / "x.json")
-    assert read_json(tmp_path / "x.json")["horizon_slots"] == 50
-    here("check", tmp_path / "x.json")
-    (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,z,6\n")
-    assert here.error("import", "cnsm-csv", *files).startswith(
-        f"{tmp_path / 'r.csv'}: line 2: unknown location 'z'"
-    )
-    assert "horizon_slots: 0 is not legal" in here.error(
-        "import", "cnsm-csv", *files[:1], _good(tmp_path), *files[2:], "--horizon", 0
-    )
 
-
-def _good(folder: Path) -> Path:
-    (folder / "good.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,a,6\n")
-    return folder / "good.csv"
 
 
 def test_methods_and_schemas(here: Here) -> None:

@@ -52,13 +52,8 @@ def register(app: typer.Typer) -> None:
 
 def register_imports(imports: typer.Typer) -> None:
     """Add the commands to ``placeopt import``, behind those of doors."""
-    paper = (
-        "placeopt import cnsm-csv --requests Services.csv --prices AWS_EC2_Pricing.csv "
-        "--latency AWS_EC2_Latency.csv -o paper.json"
-    )
     workmodel = "placeopt import mubench workmodel.json --replicas 3 -o mine.json"
     add(imports, import_mubench, workmodel, name="mubench")
-    add(imports, import_cnsm_csv, paper, name="cnsm-csv")
     if not isinstance(imports.info.epilog, str):
         imports.info.epilog = epilog(workmodel)
 
@@ -244,37 +239,6 @@ def _sizes(given: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
 
 
 # -- import ----------------------------------------------------------------------------------------
-
-
-def import_cnsm_csv(
-    requests: Annotated[Path, Option(help="CSV: cpu, ram, duration, location, replicas.")],
-    prices: Annotated[
-        Path,
-        Option(
-            help="CSV: DataCenter, Instance, On-Demand, Reserved, Spot, vCPU, RAM, "
-            "InterruptFrequency (per cent)."
-        ),
-    ],
-    latency: Annotated[
-        Path, Option(help="CSV in ms: one row per origin, one column per destination.")
-    ],
-    name: Annotated[str, Option(help="Name of the instance.")] = "cnsm",
-    horizon: Annotated[int, Option(help="Number of slots in the scheduling period.")] = 100,
-    slot_hours: Annotated[float, Option(help="Hours per slot.")] = 1.0,
-    output: Output = None,
-) -> None:
-    """Import the CSV files of the CNSM 2024 paper as a temporal instance."""
-    from placeopt.core.files.documents import layout
-    from placeopt.registry import from_document
-    from placeopt.temporal.cnsm_csv import read
-
-    require_outputs(output, inputs=(requests, prices, latency))
-    document = read(
-        requests, prices, latency, name=name, horizon_slots=horizon, slot_hours=slot_hours
-    )
-    problem = from_document(document)
-    deliver(layout(document), output)
-    warn(problem.warnings())
 
 
 def import_mubench(

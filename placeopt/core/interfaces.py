@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.outside import (
@@ -488,20 +488,14 @@ def build_encoder(
     Parameters
     ----------
     encoding : str
-        ``own`` for the problem's own, or the name of one of `ProblemSpec.encodings`.
+        ``own`` for the problem's own, or the name of another: see `ProblemSpec.encodings`.
 
     Raises
     ------
     UnsupportedError
         The problem has no encoder, or none of this name.
     """
-    entries = problem.spec.load("encodings") if problem.spec.has("encodings") else {}
-    if encoding != "own" and encoding not in entries:
-        legal = ", ".join(["own", *entries])
-        raise UnsupportedError(f"{problem.spec.kind} has no encoding {encoding!r}; it has {legal}")
-    build: Callable[..., Encoder] = (
-        problem.spec.load("encoder") if encoding == "own" else entries[encoding]
-    )
+    build: Callable[..., Encoder] = problem.spec.encoding(encoding)
     return build(problem, _goals(problem, objectives))
 
 

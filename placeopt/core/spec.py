@@ -6,6 +6,8 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias, get_args
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError
@@ -37,6 +39,16 @@ def load(entry: Entry) -> Any:
     return getattr(result, name) if name else result
 
 
+@cache
+def offered(group: str, prefix: str = "") -> dict[str, str]:
+    """Return what installed distributions offer: name without its prefix -> ``"module:name"``."""
+    return {
+        point.name.removeprefix(prefix): point.value
+        for point in entry_points(group=group)
+        if point.name.startswith(prefix)
+    }
+
+
 @dataclass(frozen=True)
 class Method:
     """One way of answering.
@@ -53,6 +65,9 @@ class Method:
     needs : str or None
         The member of `ProblemSpec` that a problem must declare to be served: ``"encoder"``, say.
         None for the method of one problem.
+    problems : tuple of str
+        Kinds of problems that a method of a distribution serves; empty for all that declare what it
+        needs.
     extra : str or None
         Optional packages that the method needs, as in ``placeopt[extra]``.
     modules : tuple of str
@@ -73,6 +88,7 @@ class Method:
     entry: str
     summary: str
     needs: str | None = None
+    problems: tuple[str, ...] = ()
     role: Role = "search"
     extra: str | None = None
     modules: tuple[str, ...] = ()
@@ -80,6 +96,11 @@ class Method:
     evaluations: int | None = None
     parallel: bool = False
     kept: str | None = None
+
+    def serves(self, spec: ProblemSpec) -> bool:
+        """Return whether the method answers a problem."""
+        named = not self.problems or spec.kind in self.problems
+        return named and (self.needs is None or spec.has(self.needs))
 
     @property
     def installed(self) -> bool:
@@ -120,7 +141,9 @@ class ProblemSpec:
         ``function(problem, objectives) -> Encoder``: serves every search over vectors.
     encodings : str or None
         A mapping, name -> ``function(problem, objectives) -> Encoder``: further encoders. The
-        parameter ``encoding`` of searches may choose one instead of ``own``.
+        parameter ``encoding`` of searches may choose one instead of ``own``. A distribution adds
+        one to a problem of placeopt by the entry point group ``placeopt.encodings``: its name is
+        the kind, a dot and the name of the encoding.
     seeds : str or None
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
     vectors_at : str or None
@@ -189,6 +212,25 @@ class ProblemSpec:
     def method(self, name: str) -> Method | None:
         """Return the problem's own method of this name, None where there is none."""
         return next((method for method in self.methods if method.name == name), None)
+
+    def encoding(self, name: str) -> Any:
+        """Return the function that builds the encoder called `name`; ``own`` is the problem's own.
+
+        Raises
+        ------
+        UnsupportedError
+            The problem has no encoder, or none of this name.
+        """
+        if name == "own":
+            return self.load("encoder")
+        others = {
+            **offered("placeopt.encodings", f"{self.kind}."),
+            **(self.load("encodings") if self.has("encodings") else {}),
+        }
+        if name not in others:
+            legal = ", ".join(["own", *others])
+            raise UnsupportedError(f"{self.kind} has no encoding {name!r}; it has {legal}")
+        return load(others[name])
 
     @property
     def class_name(self) -> str:

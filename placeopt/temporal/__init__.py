@@ -11,7 +11,6 @@ SPEC = ProblemSpec(
     plan="placeopt.temporal.document:TemporalPlan",
     generator="placeopt.temporal.generator:generate",
     encoder="placeopt.temporal.encoder:TemporalEncoder",
-    encodings="placeopt.temporal.published_encoding:ENCODINGS",
     seeds="placeopt.temporal.heuristics:seeds",
     vectors_at="placeopt.temporal.price_seeds:vectors_at",
     division="placeopt.temporal.division:divide",

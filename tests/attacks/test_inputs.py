@@ -216,7 +216,6 @@ def test_a_fifo_is_read(tmp_path: Path) -> None:
         "import kubernetes fifo --to temporal",
         "import prices fifo",
         "import mubench fifo",
-        "import cnsm-csv --requests fifo --prices fifo --latency fifo",
     ],
 )
 def test_a_fifo_without_a_writer_is_refused(

@@ -177,7 +177,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import prices p.csv -o p.csv",
         "import prices p.csv -o new.json --report new.json",
         "import mubench w.json -o w.json",
-        "import cnsm-csv --requests p.csv --prices w.json --latency s.yaml -o w.json",
     ],
 )
 def test_no_input_is_overwritten_and_no_output_twice(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from placeopt_papers.cnsm_encoding import PublishedEncoder
 
 import placeopt
 from placeopt.core.errors import UsageError
@@ -13,7 +14,6 @@ from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.operators import SimulatedBinary
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
 from placeopt.multi_cluster.placement_search import PlacementEncoder
-from placeopt.temporal.published_encoding import PublishedEncoder
 
 #: An instance of each problem.
 INSTANCES = ("toy", "corner-5", "chain-12", "repack-10x5", "stream-4x100")

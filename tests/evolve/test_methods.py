@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from placeopt_papers import cnsm_csv
 
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.evolve.search import IN_A_FRONT, VectorSearch
 from placeopt.registry import from_document
-from placeopt.temporal import cnsm_csv
 from placeopt.temporal.instance import Temporal
 
 METHODS = ["greedy", "nsga2", "nsga3", "mspso", "moead", "ensemble", "auto"]

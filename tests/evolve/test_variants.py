@@ -63,31 +63,6 @@ def test_without_seeds_the_first_vectors_are_random(problem: Temporal) -> None:
     assert len(bare) == 50
 
 
-@pytest.mark.parametrize("method", ["nsga2", "nsga3", "mspso", "moead"])
-def test_searches_run_as_published(problem: Temporal, method: str) -> None:
-    paper = {"encoding": "published", "operators": "sbx", "seeded": False}
-    front = placeopt.solve(problem, method, evaluations=400, seed=2, **paper)
-    assert front.points and front.runs[0].parameters.items() >= paper.items()
-    again = placeopt.solve(problem, method, evaluations=400, seed=2, **paper)
-    np.testing.assert_array_equal(front.values, again.values)
-
-
-def test_seeds_reach_the_published_encoding(problem: Temporal) -> None:
-    """A plan that next fit can pack is the same plan afterwards."""
-    encoder = build_encoder(problem, encoding="published")
-    for genes in encoder.sample(np.random.default_rng(1), 20):
-        known = encoder.encode(encoder.decode(genes))
-        np.testing.assert_array_equal(
-            encoder.evaluate(known[None])[0], encoder.evaluate(genes[None])[0]
-        )
-    found = [
-        placeopt.solve(problem, "nsga2", evaluations=300, encoding="published", seeded=yes)
-        for yes in (True, False)
-    ]
-    reference = np.maximum(*(front.values.max(axis=0) for front in found)) * 1.1
-    assert found[0].hypervolume(reference) > found[1].hypervolume(reference)
-
-
 def test_an_encoding_that_a_problem_has_not_is_refused() -> None:
     with pytest.raises(
         UnsupportedError, match="edge-cloud has no encoding 'published'; it has own"

@@ -278,20 +278,6 @@ def prices(rng: np.random.Generator, folder: Path) -> Arguments:
     return ["import", "prices", write(folder, name, bad)]
 
 
-def paper_tables(rng: np.random.Generator, folder: Path) -> Arguments:
-    """Attack with the CSV files of the CNSM 2024 paper."""
-    texts = {
-        "requests": b"cpu,ram,duration,location,replicas\n4,14,20,a,6\n1,2,3,a,1\n",
-        "prices": b"DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\n"
-        b"a,big,0.3,0.2,0.1,8,32.0,15\n",
-        "latency": b"DataCenter,a\na,2.5\n",
-    }
-    chosen = sorted(texts)[rng.integers(3)]
-    texts[chosen] = mangled(texts[chosen], rng)
-    options = [(f"--{name}", write(folder, f"{name}.csv", text)) for name, text in texts.items()]
-    return ["import", "cnsm-csv", *(part for option in options for part in option)]
-
-
 def workmodels(rng: np.random.Generator, folder: Path) -> Arguments:
     """Attack with a muBench workmodel."""
     service = {
@@ -357,7 +343,6 @@ ROWS: dict[str, Row] = {
     "policy": policies,
     "manifests and tables": manifests,
     "prices": prices,
-    "CSV of the CNSM paper": paper_tables,
     "workmodel": workmodels,
     "options": options,
     "parameters": parameters,

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from temporal_instances import mutilated
 
-from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import pools
-from placeopt.temporal.published_encoding import PublishedEncoder
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -126,32 +124,6 @@ def test_reordering_requests_and_offers_changes_no_cost_of_a_single_request():
     np.testing.assert_allclose(
         one.evaluate(one.encode(plan)[None])[0], other.evaluate(other.encode(plan)[None])[0]
     )
-
-
-@pytest.mark.parametrize("masked", [True, False])
-def test_the_published_decoder_agrees_with_the_referee(masked):
-    """Masked vectors are always feasible; as published, hardly any is."""
-    feasible = []
-    for seed in range(10):
-        problem = Temporal.generate(seed, requests=8, horizon=60)
-        encoder = PublishedEncoder(problem, problem.objectives, masked=masked)
-        X = encoder.sample(np.random.default_rng(seed), 10)
-        F, G = encoder.evaluate(X)
-        for genes, values, excess in zip(X, F, G, strict=True):
-            verdict = problem.evaluate(encoder.decode(genes))
-            np.testing.assert_allclose(verdict.values, values, rtol=1e-9, atol=1e-12)
-            feasible.append(verdict.feasible)
-            assert verdict.feasible or excess.sum() > 0
-    assert all(feasible) if masked else sum(feasible) < 5
-
-
-def test_the_published_encoding_refuses_what_it_cannot_say():
-    """A request that fits nowhere has no gene in the paper's encoding."""
-    document = Temporal.generate(1, requests=2).to_document()
-    document["requests"][0]["cpu_cores"] = 1000
-    problem = Temporal.from_document(document)
-    with pytest.raises(UnsupportedError, match="fits no offer"):
-        PublishedEncoder(problem, problem.objectives)
 
 
 def test_random_children_stay_within_bounds_and_repeat():

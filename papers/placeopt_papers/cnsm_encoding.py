@@ -210,7 +210,3 @@ class PublishedEncoder(Encoder):
             placed[i] += 1
         starts = zip(self.problem.requests, genes.tolist(), strict=False)
         return {"starts": {r.name: start for r, start in starts}, "instances": machines}
-
-
-#: What the parameter ``encoding`` of searches may name beside ``own``.
-ENCODINGS = {"published": PublishedEncoder}

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from placeopt_papers import cnsm_csv
 
+from placeopt import cli
 from placeopt.core.errors import DocumentError
+from placeopt.core.files.documents import read_json
 from placeopt.registry import from_document
-from placeopt.temporal import cnsm_csv
 from placeopt.temporal.generator import latencies, offers
 
 FILES = {
@@ -182,3 +184,42 @@ def test_unreadable_files_are_named(tmp_path: Path) -> None:
             paths["requests"].write_bytes(b"\xff\xfe")
         else:
             paths["requests"].unlink(missing_ok=True)
+
+
+def test_import_of_the_paper_s_csv_files(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Into an instance; what is wrong is told by file and line."""
+    (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,a,6\n")
+    (tmp_path / "p.csv").write_text(
+        "DataCenter,Instance,On-Demand,Reserved,Spot,vCPU,RAM,InterruptFrequency\na,big,0.3,0.2,0.1,8,32.0,15\n"
+    )
+    (tmp_path / "l.csv").write_text("DataCenter,a\na,2.5\n")
+    files = (
+        "--requests",
+        tmp_path / "r.csv",
+        "--prices",
+        tmp_path / "p.csv",
+        "--latency",
+        tmp_path / "l.csv",
+    )
+
+    def here(*arguments: object, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as end:
+            cli.main([str(argument) for argument in arguments])
+        assert (end.value.code or 0) == code
+        return capfd.readouterr().err
+
+    here("import", "cnsm-csv", *files, "--name", "mine", "--horizon", 50, "-o", tmp_path / "x.json")
+    assert read_json(tmp_path / "x.json")["horizon_slots"] == 50
+    here("check", tmp_path / "x.json")
+    (tmp_path / "r.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,z,6\n")
+    assert here("import", "cnsm-csv", *files, code=2).startswith(
+        f"error: {tmp_path / 'r.csv'}: line 2: unknown location 'z'"
+    )
+    assert "horizon_slots: 0 is not legal" in here(
+        "import", "cnsm-csv", *files[:1], _good(tmp_path), *files[2:], "--horizon", 0, code=2
+    )
+
+
+def _good(folder: Path) -> Path:
+    (folder / "good.csv").write_text("cpu,ram,duration,location,replicas\n4,14,20,a,6\n")
+    return folder / "good.csv"
