@@ -18,7 +18,6 @@ from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Objective
 from placeopt.core.limits import window
 from placeopt.core.task import Candidate, Task
-from placeopt.edge_cloud import restart
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search import chords
@@ -80,21 +79,17 @@ def greedy(
         Field(description="Order of the applications; the paper's is the given one."),
     ] = "small-first",
     parts: SpreadSize = 32,
-    rule: Annotated[
-        Literal["look-ahead", "restart"],
-        Field(description="Where an application finds no place: look ahead, or the paper's."),
-    ] = "look-ahead",
 ) -> Front:
     """Return the front of the paper's best-fit heuristic.
 
     Each microservice goes to the node where it adds least to the weighted sum. Where the paper
     restarts an application whose later microservices find no node, a look-ahead takes no node that
-    leaves them none; ``rule=restart`` is as printed. Nothing is random; `start` changes nothing.
+    leaves them none. Nothing is random; `start` changes nothing.
     """
     weights = spread(task.problem, task.objectives, weight, parts)
-    plans = _greedy_plans(task.problem, task.budget, weights, order, rule)
+    plans = _greedy_plans(task.problem, task.budget, weights, order)
     candidates = [Candidate(task.problem.plan(hosts)) for hosts in plans]
-    facts = _facts(weight, order=order, rule=rule)
+    facts = _facts(weight, order=order)
     return task.front(candidates, method="greedy", parameters=facts)
 
 
@@ -103,7 +98,6 @@ def _greedy_plans(
     budget: Budget,
     weights: Sequence[float],
     order: str = "small-first",
-    rule: str = "look-ahead",
 ) -> list[np.ndarray]:
     """Return the nodes of a greedy plan for each weight that the budget allows, at least one."""
     sequence = EdgeCloudSequence(problem, problem.objectives, order)
@@ -111,11 +105,8 @@ def _greedy_plans(
     for weight in weights:
         if plans and budget.exhausted:
             break
-        if rule == "restart":
-            state, _ = restart.greedy(sequence, weight)
-        else:
-            state = sequence.reset()
-            sequence.play_greedy(state, np.array([weight, 1 - weight]), sequence.decisions)
+        state = sequence.reset()
+        sequence.play_greedy(state, np.array([weight, 1 - weight]), sequence.decisions)
         hosts = state.hosts
         if sequence.remaining(state):  # an application has no place: the others still may
             builder = PlanBuilder(Relaxation(problem), np.random.default_rng(0))

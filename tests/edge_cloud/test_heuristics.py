@@ -232,7 +232,6 @@ def test_parameters_at_their_limits(name):
     problem = EdgeCloud.generate(1, applications=2)
     ends = {"weight": (0, 1), "parts": (1, 1000), "max_removed": (1, 16), "strength": (0, 10)}
     declared = {parameter.name for parameter in parameters(METHODS[name])}
-    ends["rule"] = ("look-ahead", "restart")
     assert declared <= {*ends, "order"}
     for parameter in declared & set(ends):
         for value in ends[parameter]:
@@ -270,13 +269,6 @@ def test_auto_of_one_goal_is_the_search_that_proves() -> None:
     front = placeopt.solve(problem, objectives=["cost"], seconds=20.0)
     assert [run.method for run in front.runs] == ["lns"]
     assert front.gap() < 1e-6 and front.runs[0].seconds < 10
-
-
-def test_greedy_takes_the_printed_rule():
-    problem = EdgeCloud.generate(1, applications=20, near=8, far=2, cloud=1, load=0.3)
-    given = {"weight": 0.01, "order": "given", "rule": "restart"}
-    front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1), **given)
-    assert front.points and front.runs[0].parameters["rule"] == "restart"
 
 
 def test_the_paper_regime_holds_the_demand():
