@@ -3,9 +3,9 @@
     python examples/consolidate.py [MANIFESTS.yaml] [STEPS.json]
 
 Without a file: the Online Boutique where PLACEOPT_DATA has it, else the small shop of
-examples/data. The replicas start where the default scheduler would put them. Give what `kubectl get
-nodes,pods,replicasets -A -o json` prints instead, and the plan becomes a script by `placeopt export
-kubernetes`.
+examples/data. The replicas start where the default scheduler would put them. Give a dump of your
+cluster instead (`placeopt consolidate --help` has the line for kubectl), and the plan becomes a
+script by `placeopt export kubernetes`.
 """
 
 from __future__ import annotations

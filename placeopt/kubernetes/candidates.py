@@ -31,7 +31,7 @@ from placeopt.kubernetes.objects import (
 from placeopt.kubernetes.pool_disruption import MAX_SAID, disruption_notes, shown
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read
+from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read, require_whole
 from placeopt.kubernetes.tables import TableRow, read_rows
 
 #: Nodes of a machine type, zone and price where nothing is said.
@@ -294,7 +294,8 @@ def _resource(row: TableRow, text: str) -> tuple[str, int]:
 
 def _pools(view: View, notes: Notes) -> list[View]:
     """Return the NodePools among the objects of a document."""
-    if view["kind"].value == "List":
+    if view["kind"].text().endswith("List"):
+        require_whole(view)
         return [pool for one in view["items"].items() for pool in _pools(one, notes)]
     if view["kind"].value == "NodePool":
         return [view]

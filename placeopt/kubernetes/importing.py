@@ -25,6 +25,7 @@ from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
 from placeopt.kubernetes.kin import with_kin
+from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.latency import Latencies, latencies
 from placeopt.kubernetes.manifests import ClusterObjects, ReadViews
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
@@ -297,7 +298,7 @@ def objects_stage(
                 _add_node(objects, path, node)
         if not objects.pods and not objects.workloads:
             check_faults()
-            remedy = "give manifests, or kubectl get pods -A -o json"
+            remedy = f"give manifests, or {DUMP}"
             raise manifests.nothing(objects, "workloads or pods", remedy)
     return objects, notes
 
@@ -402,7 +403,7 @@ def _no_nodes(objects: ClusterObjects) -> DocumentError:
             "every node is left out (not ready, or cordoned), this one first", "see --cordoned"
         )
     return manifests.nothing(
-        objects, "nodes", "give kubectl get nodes -o json as well, or --nodes nodes.csv"
+        objects, "nodes", f"give nodes as well, with {DUMP}, or --nodes nodes.csv"
     )
 
 
@@ -465,7 +466,7 @@ def _nothing_to_place(objects: ClusterObjects, found: Sequence[Replica]) -> Docu
         f"nothing to place: {why}",
         file=", ".join(objects.files),
         path="line 1",
-        remedy="give kubectl get nodes of the same moment; see --cordoned",
+        remedy=f"give nodes and pods of the same moment, with {DUMP}; see --cordoned",
     )
 
 

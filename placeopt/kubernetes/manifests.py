@@ -1,7 +1,7 @@
 """The objects of a set of files: lists of `kubectl get -o json` and multi-document manifests.
 
 Objects of Karmada, AppGroup and NetworkTopology are read, too. Other kinds are passed over and
-named by what they could change (`placeopt.kubernetes.unread`).
+named by what they could change (`placeopt.kubernetes.kinds`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes import objects, unread
+from placeopt.kubernetes import objects
 from placeopt.kubernetes.dumps import exported, with_folders
 from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.kinds import ABSENT, KINDS, UNSPACED, WORKLOADS, absent, matters, note_of
 from placeopt.kubernetes.notes import note, note_file
 from placeopt.kubernetes.objects import (
     ContainerSpec,
@@ -30,68 +31,13 @@ from placeopt.kubernetes.objects import (
     Workload,
 )
 from placeopt.kubernetes.pool_disruption import disruption_notes
-from placeopt.kubernetes.reading import STDIN, View, read
+from placeopt.kubernetes.reading import STDIN, View, read, require_whole
 from placeopt.kubernetes.runtime_classes import with_runtime
 
-#: Kinds that make pods, and the groups of their API.
-WORKLOADS = {
-    "Deployment": ("apps", "extensions"),
-    "StatefulSet": ("apps",),
-    "DaemonSet": ("apps", "extensions"),
-    "ReplicaSet": ("apps", "extensions"),
-    "ReplicationController": ("",),
-    "Job": ("batch",),
-    "CronJob": ("batch",),
-}
-#: Kinds that are read, and the groups of their API.
-KINDS = {
-    **WORKLOADS,
-    "Pod": ("",),
-    "Node": ("",),
-    "Service": ("",),
-    "PodDisruptionBudget": ("policy",),
-    "PersistentVolumeClaim": ("",),
-    "PersistentVolume": ("",),
-    "Namespace": ("",),
-    "LimitRange": ("",),
-    "ResourceQuota": ("",),
-    "StorageClass": ("storage.k8s.io",),
-    "CSINode": ("storage.k8s.io",),
-    "VolumeAttachment": ("storage.k8s.io",),
-    "RuntimeClass": ("node.k8s.io",),
-    "PriorityClass": ("scheduling.k8s.io",),
-    "Ingress": ("networking.k8s.io", "extensions"),
-    "HorizontalPodAutoscaler": ("autoscaling",),
-    "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
-    "AppGroup": ("appgroup.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
-    "NetworkTopology": ("networktopology.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
-    "Cluster": ("cluster.karmada.io",),
-    "PropagationPolicy": ("policy.karmada.io",),
-    "ClusterPropagationPolicy": ("policy.karmada.io",),
-}
-#: What to ask a cluster for: all kinds that are read and that every cluster has.
-RESOURCES = (
-    "nodes,pods,deployments,replicasets,replicationcontrollers,statefulsets,daemonsets,jobs,"
-    "cronjobs,services,ingresses,poddisruptionbudgets,horizontalpodautoscalers,"
-    "persistentvolumeclaims,persistentvolumes,storageclasses,csinodes,volumeattachments,"
-    "runtimeclasses,priorityclasses,resourcequotas,limitranges,namespaces"
-)
 _MAX_NESTED_LISTS = 5
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Phases of pods that have ended.
 ENDED = ("Succeeded", "Failed")
-#: Kinds that are in no namespace.
-_UNSPACED = {
-    "Node",
-    "Cluster",
-    "PersistentVolume",
-    "Namespace",
-    "StorageClass",
-    "PriorityClass",
-    "CSINode",
-    "VolumeAttachment",
-    "RuntimeClass",
-}
 
 
 @dataclass
@@ -121,7 +67,7 @@ class ReadViews:
     def head(self, view: View, kind: str) -> ObjectMeta:
         """Return the metadata of an object of a kind."""
         if view not in self.heads:
-            self.heads[view] = objects.meta(view, namespaced=kind not in _UNSPACED)
+            self.heads[view] = objects.meta(view, namespaced=kind not in UNSPACED)
         return self.heads[view]
 
     def pod(self, view: View, about: ObjectMeta) -> Pod:
@@ -262,6 +208,7 @@ def objects_of(
     """
     cluster = ClusterObjects(read=before or ReadViews())
     seen = dict[tuple[str, ...], View]()
+    held = set[str]()
     for file, documents in files:
         kinds: Counter[str] = Counter()
         for view in itertools.chain.from_iterable(map(cluster.read.objects, documents)):
@@ -270,12 +217,15 @@ def objects_of(
         cluster.files.append(file)
         cluster.documents += documents
         note_file(file, kinds)
+        held |= kinds.keys()
+    for kind in absent(held) if cluster.pods and cluster.nodes else ():
+        note("assumption", ABSENT, kind)
     for k, pod in enumerate(cluster.pods):
         with tolerated():
             spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
             if spec is not pod.spec:
-                held = objects.held(spec, pod.meta.view["status"])
-                cluster.pods[k] = replace(pod, spec=held)
+                own = objects.held(spec, pod.meta.view["status"])
+                cluster.pods[k] = replace(pod, spec=own)
     for workload in cluster.workloads.values():
         with tolerated():
             label = workload.meta.label
@@ -334,7 +284,7 @@ def _kind_of(view: View, depth: int, kind: str) -> str:
     Raises
     ------
     DocumentError
-        It is no object, or lists stand too deep in lists.
+        It is no object, a list that was cut off, or lists stand too deep in lists.
     """
     if not isinstance(view.value, dict):
         raise view.fault(
@@ -346,6 +296,8 @@ def _kind_of(view: View, depth: int, kind: str) -> str:
         if "external_services" in str(list(view.value.values())[:1])[:5000]:
             remedy = "this looks like a workmodel: placeopt import mubench"
         raise view.fault("not an object of Kubernetes: no kind", remedy)
+    if own.endswith("List"):
+        require_whole(view)
     if _is_list(view, own) and depth >= _MAX_NESTED_LISTS:
         raise view.fault("lists within lists within lists", f"legal: {_MAX_NESTED_LISTS} levels")
     return own
@@ -362,13 +314,13 @@ def _take(
     group = view["apiVersion"].text().rpartition("/")[0]
     if kind not in KINDS or (view["apiVersion"] and group not in KINDS[kind]):
         shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
-        if unread.matters(shown):
+        if matters(shown):
             _note_known(shown, view)
         elif _may_make_pods(view):
             text = f"{shown} may make pods: how is not known, only pods that run count"
             note("left-out", text, view["metadata"]["name"].text("?")[:253])
         elif not (shown.endswith("List") and view.value.get("items") == []):
-            note(*unread.note(shown))
+            note(*note_of(shown))
         return shown
     if kind in _KEPT:
         _KEPT[kind](cluster).append(view)
@@ -408,7 +360,7 @@ def _note_autoscaler(view: View) -> None:
 
 def _note_known(kind: str, view: View) -> None:
     """Name a kind that is not read, and what each NodePool of Karpenter does by itself."""
-    note(*unread.note(kind))
+    note(*note_of(kind))
     if kind == "NodePool":
         name = view["metadata"]["name"].text("?")[:253]
         for text, subject in disruption_notes(view, name):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import manifests
 from placeopt.kubernetes.dumps import with_folders
+from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.reading import View
 
 _IN_NAME = re.compile(
@@ -58,7 +59,7 @@ def moments(folder: Path) -> Iterator[Moment]:
             "has dumps of one moment only, which tell of no time",
             file=str(folder),
             remedy="take one every ten minutes, with its time as name: "
-            'kubectl get nodes,pods,poddisruptionbudgets -A -o json > "$(date -u +%FT%TZ).json"',
+            f'{DUMP} > "$(date -u +%FT%TZ).json"',
         )
     for moment in sorted(files):
         for file in files[moment] if named else ():

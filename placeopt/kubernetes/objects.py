@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.origin import BOUND
 from placeopt.kubernetes.quantities import mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL_KEY, View
@@ -485,7 +486,7 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
     if cpu is None or memory is None:
         raise (status or view).fault(
             "a node without allocatable cpu and memory",
-            "give the output of kubectl get nodes -o json",
+            f"give the output of {DUMP}",
         )
     return KubernetesNode(
         meta=about,

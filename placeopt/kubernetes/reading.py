@@ -188,6 +188,22 @@ def _shown(value: Any, maximum: int = 60) -> str:
     return text if len(text) <= maximum else text[: maximum - 4] + "..." + text[-1]
 
 
+def require_whole(view: View) -> None:
+    """Raise if a list of the API was cut off: what it lacks would count as not there.
+
+    Servers cut a list at the ``limit`` of a request, and say where to go on.
+    """
+    about = view["metadata"]
+    more, left = about["continue"], about["remainingItemCount"]
+    if more.value or left.value:
+        lacks = f"lacks {left.value} objects" if isinstance(left.value, int) else "lacks objects"
+        raise (more if more.value else left).fault(
+            f"the list is not whole: it was cut off by a limit and {lacks}",
+            "ask for it without a limit, or follow continue and give one list of all objects; "
+            "kubectl get -o json does so",
+        )
+
+
 def read(path: AnyPath) -> list[View]:
     """Return the documents of a file, of stdin for ``-``.
 

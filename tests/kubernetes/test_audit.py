@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from placeopt import api
+from placeopt.cli import app
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.importing import Imported, import_files
-from placeopt.kubernetes.manifests import KINDS, RESOURCES
+from placeopt.kubernetes.kinds import DUMP, KINDS, RESOURCES
 from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import MovingRules
@@ -267,15 +269,18 @@ def test_17_objects_may_come_as_a_stream(tmp_path: Path) -> None:
 def test_18_the_docs_say_what_to_read() -> None:
     """Every command of the docs that reads a cluster asks for all kinds that are read."""
     root = Path(__file__).resolve().parents[2]
-    commands = [
-        line
-        for page in (*(root / "docs").rglob("*.md"), root / "README.md")
-        for line in page.read_text(encoding="utf-8").splitlines()
-        if line.startswith("kubectl get nodes")
-    ]
-    assert len(commands) >= 3
-    for line in commands:
-        assert line.split()[2] == RESOURCES, line
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md", *(root / "examples").rglob("*.py")]
+    pages += (root / "placeopt").rglob("*.py")
+    asked = {
+        str(page.relative_to(root)): found
+        for page in pages
+        if (found := re.findall(r"kubectl get ([a-z]+,[a-z,]+)", page.read_text(encoding="utf-8")))
+    }
+    assert {"README.md", "docs/kubernetes.md", "docs/export.md"} <= asked.keys()
+    assert {name for found in asked.values() for name in found} == {RESOURCES}, asked
+    for command in (["consolidate"], ["import", "kubernetes"]):
+        told = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "2000"}).stdout
+        assert f"{DUMP} | placeopt" in re.sub(r"\s+", " ", told), command
     custom = {"Cluster", "AppGroup", "NetworkTopology", "VerticalPodAutoscaler"}
     custom |= {"PropagationPolicy", "ClusterPropagationPolicy"}
     plurals = {k.lower() + ("es" if k.endswith("s") else "s") for k in set(KINDS) - custom}

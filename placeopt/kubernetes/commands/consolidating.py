@@ -17,6 +17,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.commands import importing as given
+from placeopt.kubernetes.kinds import DUMP
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
@@ -32,8 +33,7 @@ def register(app: typer.Typer) -> None:
         app,
         consolidate,
         "placeopt consolidate shop --prices shop",
-        "kubectl get nodes,pods,deployments,replicasets -A -o json "
-        "| placeopt consolidate - -o out --fail-above 100",
+        f"{DUMP} | placeopt consolidate - -o out --fail-above 100",
         group=CLUSTERS,
         name="consolidate",
     )

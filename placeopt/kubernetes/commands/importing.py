@@ -15,6 +15,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.commands.completion import import_targets
+from placeopt.kubernetes.kinds import DUMP
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.faults import Faults
@@ -73,8 +74,7 @@ def register(imports: typer.Typer) -> None:
         imports,
         import_kubernetes,
         shop,
-        "kubectl get nodes,pods,replicasets -A -o json "
-        "| placeopt import kubernetes - --to rolling-update -o mine.json",
+        f"{DUMP} | placeopt import kubernetes - --to rolling-update -o mine.json",
         name="kubernetes",
     )
     add(

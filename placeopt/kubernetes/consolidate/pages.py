@@ -13,6 +13,7 @@ from placeopt.kubernetes.consolidate.answer import (
 )
 from placeopt.kubernetes.consolidate.situation import NODES
 from placeopt.kubernetes.consolidate.situation import in_words as money
+from placeopt.kubernetes.kinds import ABSENT
 from placeopt.kubernetes.origin import OriginNote
 from placeopt.plot import markup
 from placeopt.plot.markup import number
@@ -57,6 +58,8 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
         told.append(f"Without a price, counted as 0: {names}.")
     told += [f"Left out: {_about(note)}." for note in found.notes if note.topic == "left-out"]
     told += [f"Assumed: {_about(n)}." for n in found.notes if "(--missing-requests)" in n.text]
+    lacks = (n.subjects for n in found.notes if n.text == ABSENT)
+    told += [f"{ABSENT.capitalize()}: {', '.join(kinds)}." for kinds in lacks]
     told.append(_bound(found))
     return [*told, *_stopping(found)]
 

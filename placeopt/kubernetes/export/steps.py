@@ -15,6 +15,7 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
 from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
+from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.origin import Origin, key
 from placeopt.kubernetes.quantities import MIB
 
@@ -359,7 +360,7 @@ class _Pods:
         if k is None:
             raise UnsupportedError(
                 f"no running pod of {service!r} on {source!r} is on file; "
-                "import from `kubectl get nodes,pods`"
+                f"import the output of {DUMP}"
             )
         pod = own[k][0]
         _check(origin, item, pod, target)
