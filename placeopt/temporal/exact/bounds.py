@@ -25,7 +25,6 @@ from placeopt.temporal.exact.price_cuts import price_cuts
 from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
 from placeopt.temporal.exact.sets import count_sets
 from placeopt.temporal.exact.staircase import staircase
-from placeopt.temporal.exact.whole_machines import raised
 from placeopt.temporal.heuristics import plans_at, until_time
 from placeopt.temporal.instance import Temporal
 
@@ -57,15 +56,13 @@ def lower_bounds(
     budget: Budget,
     cells: int | None = None,
     lines: int = _LINES,
-    whole: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return a lower-bound set in whole numbers, shape (k, 3).
 
     It comes from prices of demands and, for few requests, from the configuration program, which
     prices every request apart. The cuts, shape (c, 3), and the number of linear programs solved are
     returned too. There are none where cost is no objective. Without `cells` the program is solved
-    at 120 limits, or for as long as there is time. What is left of it is for whole replicas on
-    whole machines, where `whole` says so.
+    at 120 limits, or for as long as there is time.
     """
     if cells is None:
         cells = _CELLS if budget.seconds_limit is None else sys.maxsize
@@ -79,8 +76,6 @@ def lower_bounds(
         grid.refine(cells)
         cuts = np.concatenate((cuts, np.array(program.cuts).reshape(-1, 3)))
         high = np.maximum(high, grid.high)
-        if whole:
-            cuts = raised(program, cuts, np.array([low[[0, 2]], high]), budget)
         solves += program.solves
     bounds = staircase(cuts, low[[0, 2]], np.maximum(high, low[[0, 2]]), lines)
     return np.maximum(bounds, low), cuts, solves
@@ -113,7 +108,7 @@ def bound(
             le=100_000,
             description="Limits on latency and interruption at which the configuration program "
             "is solved, chosen where the bound is loose; 120 by default, with a time limit as many "
-            "as there is time for. What is left of a time limit is for programs of whole machines.",
+            "as there is time for.",
         ),
     ] = None,
     lines: Lines = _MORE_LINES,
@@ -131,8 +126,7 @@ def bound(
     """
     data = numbers(task.problem, task.objectives)
     budget = task.budget.share(_PLANS_AFTER)
-    timed = budget.seconds_limit is not None
-    result, cuts, solves = lower_bounds(data, budget, cells, lines, whole=timed)
+    result, cuts, solves = lower_bounds(data, budget, cells, lines)
     bounds = data.values(result)
     prices = cuts[:, 1:] * (np.array([data.units[0], data.units[2]]) / data.units[1])
     plans = plans_at(
@@ -170,8 +164,7 @@ def certify(problem: Problem, front: Front, budget: Budget) -> Front:
         bounds = _relaxed_values(data, front, own)
     if bounds is None:
         method = "bound"
-        timed = budget.seconds_limit is not None
-        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE), whole=timed)
+        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE))
     proven = Front(
         front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
     )

@@ -66,9 +66,6 @@ class ConfigurationLP:
     ----------
     cuts : list of CostCut
         What has been proven.
-    rates : list of ndarray, shape (types, requests)
-        For each cut what replicas need of each type at least, as its duals say: in slots, of
-        reserved types in machines.
     solves : int
         Linear programs solved.
     used : ndarray, shape (2,)
@@ -76,7 +73,7 @@ class ConfigurationLP:
     """
 
     def __init__(self, numbers: Numbers):
-        self.numbers, self.cuts, self.rates = numbers, list[CostCut](), list[np.ndarray]()
+        self.numbers, self.cuts = numbers, list[CostCut]()
         self.solves, self.used = 0, np.zeros(2)
         self.types, self._reserved = _types(numbers)
         replicas, durations = numbers.replicas, numbers.durations
@@ -202,7 +199,7 @@ class ConfigurationLP:
         upper = self._session.program.row_upper.copy()
         upper[n], upper[n + 1] = latency, interruption
         self._session.change(row_upper=upper)
-        best: tuple[CostCut, np.ndarray] | None = None
+        best: CostCut | None = None
         value = None
         for _ in range(_MAX_ROUNDS):
             if budget.out_of_time:
@@ -212,36 +209,19 @@ class ConfigurationLP:
             if outcome.status != "optimal" or outcome.row_duals is None or outcome.x is None:
                 break
             value, self.used = outcome.objective, (self._session.program.A @ outcome.x)[n : n + 2]
-            cut, rates, patterns = self._price(outcome.row_duals)
+            cut, patterns = self._price(outcome.row_duals)
             proven = cut.at(latency, interruption)
-            if best is None or proven > best[0].at(latency, interruption):
-                best = cut, rates
-            close = best[0].at(latency, interruption) >= value - _CLOSE * abs(value)
+            if best is None or proven > best.at(latency, interruption):
+                best = cut
+            close = best.at(latency, interruption) >= value - _CLOSE * abs(value)
             if close or self._add(patterns) == 0:
                 break
         if best is not None:
-            self.cuts.append(best[0])
-            self.rates.append(best[1])
+            self.cuts.append(best)
         return value
 
-    def solve_at(self, latency: float, interruption: float, budget: Budget) -> float | None:
-        """Minimise cost plus what latency and interruption cost at exchange rates.
-
-        As `solve`, with rates in place of limits.
-        """
-        before = self._session.program.c
-        costs = before.copy()
-        costs[len(self._reserved) : len(self._reserved) + 2] = latency, interruption
-        self._session.change(c=costs)
-        value = self.solve(0, 0, budget)
-        costs = self._session.program.c.copy()
-        kept = slice(0, len(self._reserved) + 2)
-        costs[kept] = before[kept]
-        self._session.change(c=costs)
-        return value
-
-    def _price(self, duals: np.ndarray) -> tuple[CostCut, np.ndarray, list[tuple[int, np.ndarray]]]:
-        """Return the cut that duals prove once they are scaled, its rates, and lacking patterns.
+    def _price(self, duals: np.ndarray) -> tuple[CostCut, list[tuple[int, np.ndarray]]]:
+        """Return the cut that duals prove once they are scaled, and lacking patterns.
 
         Duals are feasible if no pattern is worth more than it costs. Scaling all of them but those
         of the two limits by the largest ratio of worth to cost makes them feasible for every
@@ -259,30 +239,26 @@ class ConfigurationLP:
             if machine.price == 0:  # what costs nothing is worth no more than its toll
                 alone = self.most_alone(machine) > 0
                 request = np.where(alone, np.minimum(request, toll), request)
-        scale, patterns, rates = 1.0, [], np.zeros((len(self.types), n))
+        scale, patterns = 1.0, []
         for k, (machine, toll) in enumerate(zip(self.types, tolls, strict=True)):
             if machine.price == 0:
                 continue
             worth = np.where(self.most_alone(machine) > 0, request - toll, -1.0)
-            ratio, amount, lacking, counts = self._best_pattern(
+            ratio, lacking, counts = self._best_pattern(
                 machine, worth, np.maximum(-duals, 0.0)
             )
             scale = max(scale, ratio)
-            if amount > 0:
-                rates[k] = np.maximum(worth, 0.0) * self.numbers.durations / amount
             if lacking:
                 patterns.append((k, counts))
         total = float(request @ self._work)
         total -= float(np.maximum(-duals[self._limit_rows], 0.0) @ self._supply)
         constant = total / scale if np.isfinite(scale) else 0.0
-        return CostCut(constant, per_latency, per_interruption), rates, patterns
+        return CostCut(constant, per_latency, per_interruption), patterns
 
     def _best_pattern(
         self, machine: _MachineType, worth: np.ndarray, dual: np.ndarray
-    ) -> tuple[float, float, bool, np.ndarray]:
-        """Return the best pattern of a type: worth over cost, worth, whether it pays, its counts.
-
-        The worth is that of a slot, of reserved types that of a machine.
+    ) -> tuple[float, bool, np.ndarray]:
+        """Return the best pattern of a type: worth over cost, whether it pays, its counts.
 
         Parameters
         ----------
@@ -296,14 +272,14 @@ class ConfigurationLP:
         if q < 0:
             best, counts = knapsack.best(worth, np.zeros(len(worth)))
             pays = best > (machine.price + fee) * (1 + 1e-7)
-            return (best - fee) / machine.price, best, pays, counts
+            return (best - fee) / machine.price, pays, counts
         setup = np.where(self._once_row[q] >= 0, dual[self._once_row[q]], 0.0)
         best, counts = knapsack.best(worth, setup)
         slot = dual[self._time_row[q]]
         setups = float(setup @ self.numbers.durations)
         whole = horizon * (max(slot, best) - fee) + setups
         pays = best > slot + 1e-7 * machine.price
-        return whole / (machine.price * horizon), horizon * best + setups, pays, counts
+        return whole / (machine.price * horizon), pays, counts
 
 
 def _types(numbers: Numbers) -> tuple[list[_MachineType], list[_MachineType]]:
