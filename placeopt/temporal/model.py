@@ -7,7 +7,7 @@ says which component is which equation, and where the model departs from the pap
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import pyomo.environ as pyo
 from pydantic import Field
@@ -21,7 +21,7 @@ from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-from placeopt.temporal.model_data import Lot, Machine, ModelData, enough_copies
+from placeopt.temporal.model_data import Machine, ModelData, enough_copies
 
 
 @public
@@ -32,16 +32,6 @@ def build(
         int | None,
         Field(ge=1, le=10_000, description="Machines of each offer and pricing; enough if None."),
     ] = None,
-    replicas: Annotated[
-        Literal["together", "separate"],
-        Field(description="Whether variables count the replicas of a request or tell them apart."),
-    ] = "together",
-    ordered: Annotated[
-        bool, Field(description="Number equal machines by the first replica that they host.")
-    ] = True,
-    tight: Annotated[
-        bool, Field(description="Add constraints that sharpen the relaxation.")
-    ] = True,
 ) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
@@ -49,14 +39,6 @@ def build(
     ----------
     copies : int, optional
         By default there are enough machines to lose no point of the front: see `enough_copies`.
-    replicas : {"together", "separate"}
-        ``separate``: a binary variable for every replica, as printed. ``together``: the replicas of
-        a request are identical, so an integer counts how many of them a machine hosts. The front is
-        the same, the variables are far fewer.
-    ordered : bool
-        Leaves out equivalent solutions only.
-    tight : bool
-        The constraints hold anyway in whole numbers.
 
     Returns
     -------
@@ -71,16 +53,14 @@ def build(
     InfeasibleInstanceError
         A request fits no offer, or is longer than the horizon.
     """
-    options = _checked(copies=copies, replicas=replicas, ordered=ordered, tight=tight)
+    options = _checked(copies=copies)
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     model = pyo.ConcreteModel(name=problem.name)
-    model.data = _data(problem, options)
+    model.data = ModelData(problem, options["copies"])
     _add_sets(model)
     _add_variables(model)
     _add_constraints(model)
-    if options["tight"]:
-        model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
     declare(
         model,
         {
@@ -97,18 +77,13 @@ def _checked(**options: Any) -> dict[str, Any]:
     return keyword_defaults(build) | checked(build, "the temporal model", options)
 
 
-def _data(problem: Temporal, options: Mapping[str, Any]) -> ModelData:
-    return ModelData(problem, options["copies"], options["replicas"], options["ordered"])
-
-
 def _add_sets(model: pyo.ConcreteModel) -> None:
     data: ModelData = model.data
-    requests = list(data.lots_of)
+    requests = list(data.hosts_of)
     locations = list(dict.fromkeys(machine.location for machine in data.machines))
     model.REQUESTS = pyo.Set(initialize=requests, doc="i in D")
     model.LOCATIONS = pyo.Set(initialize=locations, doc="k in DC")
     model.SLOTS = pyo.Set(initialize=list(data.slots), doc="t in T")
-    model.LOTS = pyo.Set(initialize=data.lots, doc="r in R_i")
     model.MACHINES = pyo.Set(initialize=data.machines, doc="j in I, k in DC")
     for pricing in PRICINGS:
         own = [machine for machine in data.machines if machine.pricing == pricing]
@@ -118,14 +93,12 @@ def _add_sets(model: pyo.ConcreteModel) -> None:
             pyo.Set(initialize=own, doc=f"machines paid {pricing}"),
         )
     model.STARTS = pyo.Set(dimen=2, initialize=[(i, t) for i in requests for t in data.starts(i)])
-    model.HOSTS = pyo.Set(
-        dimen=2, initialize=[(lot, j) for lot in data.lots for j in data.hosts_of[lot]]
-    )
+    model.HOSTS = pyo.Set(dimen=2, initialize=[(i, j) for i in requests for j in data.hosts_of[i]])
     model.PLACEMENTS = pyo.Set(
         dimen=3,
-        initialize=[(lot, j, t) for lot, j in model.HOSTS for t in data.starts(lot.request)],
+        initialize=[(i, j, t) for i, j in model.HOSTS for t in data.starts(i)],
     )
-    reachable = dict.fromkeys((lot.request, j.location) for lot, j in model.HOSTS)
+    reachable = dict.fromkeys((i, j.location) for i, j in model.HOSTS)
     model.REACHABLE = pyo.Set(
         dimen=2, initialize=list(reachable), doc="places that can host a request"
     )
@@ -149,8 +122,8 @@ def _add_variables(model: pyo.ConcreteModel) -> None:
     model.placed = pyo.Var(
         model.PLACEMENTS,
         domain=pyo.NonNegativeIntegers,
-        bounds=lambda m, lot, machine, t: (0, data.max_hosted(lot, machine)),
-        doc="x: replicas of the lot that start in this slot on this machine",
+        bounds=lambda m, i, machine, t: (0, data.max_hosted(i, machine)),
+        doc="x: replicas of the request that start in this slot on this machine",
     )
     model.reserved = pyo.Var(model.RESERVED, domain=pyo.Binary, doc="r: the machine is reserved")
     model.on_demand = pyo.Var(
@@ -184,14 +157,17 @@ def _add_constraints(model: pyo.ConcreteModel) -> None:
     model.memory_fits = pyo.Constraint(
         model.MACHINES, model.SLOTS, rule=lambda m, j, t: _fits(m, j, t, 1), doc="(11)"
     )
-    model.all_placed = pyo.Constraint(model.LOTS, rule=_all_placed, doc="(12)")
-    model.start_together = pyo.Constraint(model.LOTS, model.SLOTS, rule=_start_together, doc="(13)")
+    model.all_placed = pyo.Constraint(model.REQUESTS, rule=_all_placed, doc="(12)")
+    model.start_together = pyo.Constraint(
+        model.REQUESTS, model.SLOTS, rule=_start_together, doc="(13)"
+    )
     model.one_start = pyo.Constraint(model.REQUESTS, rule=_one_start, doc="(14)")
-    model.place_used = pyo.Constraint(model.LOTS, model.LOCATIONS, rule=_place_used, doc="(15)")
+    model.place_used = pyo.Constraint(model.REACHABLE, rule=_place_used, doc="(15)")
     model.latency_covers = pyo.Constraint(model.REACHABLE, rule=_latency_covers, doc="(16)")
     model.leased_while_active = pyo.Constraint(
         model.COUNTED, model.SLOTS, rule=_leased_while_active, doc="max_instances"
     )
+    model.active_long_enough = pyo.Constraint(model.HOSTS, rule=_active_long_enough)
     model.at_most_leased = pyo.Constraint(model.LIMITED, rule=_at_most_leased, doc="max_instances")
 
 
@@ -199,33 +175,31 @@ def _fits(model: pyo.ConcreteModel, machine: Machine, t: int, resource: int) -> 
     """What runs on a machine in a slot fits, and runs only while it is paid: (10) and (11)."""
     data: ModelData = model.data
     load = [
-        data.demand[lot.request][resource] * model.placed[lot, machine, s]
-        for lot in data.hosted_by[machine]
-        for s in data.window(lot.request, t)
+        data.demand[i][resource] * model.placed[i, machine, s]
+        for i in data.hosted_by[machine]
+        for s in data.window(i, t)
     ]
     if not load:
         return pyo.Constraint.Skip
     return pyo.quicksum(load) <= data.capacity[machine.offer][resource] * _active(model, machine, t)
 
 
-def _all_placed(model: pyo.ConcreteModel, lot: Lot) -> Any:
+def _all_placed(model: pyo.ConcreteModel, request: str) -> Any:
     """Every replica runs on one machine from one start: equation (12)."""
     data: ModelData = model.data
-    placed = [model.placed[lot, j, t] for j in data.hosts_of[lot] for t in data.starts(lot.request)]
-    return pyo.quicksum(placed) == lot.size
+    placed = [
+        model.placed[request, j, t] for j in data.hosts_of[request] for t in data.starts(request)
+    ]
+    return pyo.quicksum(placed) == data.replicas[request]
 
 
-def _start_together(model: pyo.ConcreteModel, lot: Lot, t: int) -> Any:
+def _start_together(model: pyo.ConcreteModel, request: str, t: int) -> Any:
     """Replicas start when their request does: equation (13), over all machines at once."""
     data: ModelData = model.data
-    if t not in data.starts(lot.request):
+    if t not in data.starts(request) or not data.hosts_of[request]:
         return pyo.Constraint.Skip
-    placed = [model.placed[lot, j, t] for j in data.hosts_of[lot]]
-    return (
-        pyo.quicksum(placed) <= lot.size * model.start[lot.request, t]
-        if placed
-        else pyo.Constraint.Skip
-    )
+    placed = pyo.quicksum(model.placed[request, j, t] for j in data.hosts_of[request])
+    return placed <= data.replicas[request] * model.start[request, t]
 
 
 def _one_start(model: pyo.ConcreteModel, request: str) -> Any:
@@ -233,16 +207,12 @@ def _one_start(model: pyo.ConcreteModel, request: str) -> Any:
     return pyo.quicksum(model.start[request, t] for t in model.data.starts(request)) == 1
 
 
-def _place_used(model: pyo.ConcreteModel, lot: Lot, location: str) -> Any:
+def _place_used(model: pyo.ConcreteModel, request: str, location: str) -> Any:
     """A request uses the places where its replicas run: (15), over all machines and starts."""
     data: ModelData = model.data
-    hosts = [j for j in data.hosts_of[lot] if j.location == location]
-    placed = [model.placed[lot, j, t] for j in hosts for t in data.starts(lot.request)]
-    return (
-        pyo.quicksum(placed) <= lot.size * model.uses[lot.request, location]
-        if placed
-        else pyo.Constraint.Skip
-    )
+    hosts = [j for j in data.hosts_of[request] if j.location == location]
+    placed = pyo.quicksum(model.placed[request, j, t] for j in hosts for t in data.starts(request))
+    return placed <= data.replicas[request] * model.uses[request, location]
 
 
 def _latency_covers(model: pyo.ConcreteModel, request: str, location: str) -> Any:
@@ -267,17 +237,18 @@ def _at_most_leased(model: pyo.ConcreteModel, offer: int) -> Any:
     return pyo.quicksum(leased) <= model.data.problem.offers[offer].max_instances
 
 
-def _active_long_enough(model: pyo.ConcreteModel, lot: Lot, machine: Machine) -> Any:
-    """A machine that hosts any of a lot is paid for as long as the lot runs.
+def _active_long_enough(model: pyo.ConcreteModel, request: str, machine: Machine) -> Any:
+    """A machine that hosts any of a request is paid for as long as the request runs.
 
     In whole numbers (10) implies that; in fractions it does not.
     """
     data: ModelData = model.data
-    placed = pyo.quicksum(model.placed[lot, machine, t] for t in data.starts(lot.request))
+    placed = pyo.quicksum(model.placed[request, machine, t] for t in data.starts(request))
+    most = data.max_hosted(request, machine)
     if machine.pricing == "reserved":
-        return placed <= data.max_hosted(lot, machine) * model.reserved[machine]
+        return placed <= most * model.reserved[machine]
     active = pyo.quicksum(_active(model, machine, t) for t in data.slots)
-    return data.duration[lot.request] * placed <= data.max_hosted(lot, machine) * active
+    return data.duration[request] * placed <= most * active
 
 
 def _latency(model: pyo.ConcreteModel) -> Any:
@@ -305,12 +276,12 @@ def _cost(model: pyo.ConcreteModel) -> Any:
 def _interruption(model: pyo.ConcreteModel) -> Any:
     """Return the mean over the requests of the mean interruption of their replicas: (8)."""
     data: ModelData = model.data
-    requests, offers = data.problem.requests, data.problem.offers
+    offers = data.problem.offers
     terms = [
         (offers[j.offer].spot_interruption or 0.0)
-        / (requests[data.index[lot.request]].replicas * len(requests))
-        * model.placed[lot, j, t]
-        for lot, j, t in model.PLACEMENTS
+        / (data.replicas[i] * len(model.REQUESTS))
+        * model.placed[i, j, t]
+        for i, j, t in model.PLACEMENTS
         if j.pricing == "spot"
     ]
     return pyo.quicksum(terms)
@@ -321,14 +292,14 @@ def extract(model: pyo.ConcreteModel) -> Plan:
     data: ModelData = model.data
     starts = {
         request: next(t for t in data.starts(request) if _value(model.start[request, t]))
-        for request in data.lots_of
+        for request in data.hosts_of
     }
     hosted: dict[Machine, list[list[Any]]] = {}
     taken = dict.fromkeys(starts, 0)
-    for lot, machine, t in model.PLACEMENTS:
-        for _ in range(_value(model.placed[lot, machine, t])):
-            hosted.setdefault(machine, []).append([lot.request, taken[lot.request]])
-            taken[lot.request] += 1
+    for request, machine, t in model.PLACEMENTS:
+        for _ in range(_value(model.placed[request, machine, t])):
+            hosted.setdefault(machine, []).append([request, taken[request]])
+            taken[request] += 1
     instances = [
         {"location": j.location, "size": j.size, "pricing": j.pricing, "replicas": hosted[j]}
         for j in data.machines
@@ -357,7 +328,7 @@ def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     for request, t in starts.items():
         model.start[request, t].set_value(1)
     leased: dict[tuple[str, str, str], list[Any]] = {}
-    rank = {name: k for k, name in enumerate(data.lots_of)}
+    rank = {name: k for k, name in enumerate(data.hosts_of)}
     used = [instance for instance in plan["instances"] if instance["replicas"]]
     used.sort(key=lambda j: min((rank[name], replica) for name, replica in j["replicas"]))
     for instance in used:
@@ -380,9 +351,8 @@ def _host(
         _active(model, machine, t).set_value(1)
     if machine in model.COUNTED:
         model.leased[machine].set_value(1)
-    for name, replica in replicas:
-        lots = data.lots_of[name]
-        placed = model.placed[lots[replica % len(lots)], machine, starts[name]]
+    for name, _ in replicas:
+        placed = model.placed[name, machine, starts[name]]
         placed.set_value(placed.value + 1)
         model.uses[name, machine.location].set_value(1)
         latency = data.latency(name, machine.location)
@@ -391,11 +361,10 @@ def _host(
 
 def size(problem: Temporal, **options: Any) -> int:
     """Return about how many coefficients the model has under options of `build`."""
-    data = _data(problem, _checked(**options))
+    data = ModelData(problem, _checked(**options)["copies"])
     return sum(
-        len(hosts)
-        * (len(data.starts(lot.request)) * (2 * data.duration[lot.request] + 5) + len(data.slots))
-        for lot, hosts in data.hosts_of.items()
+        len(hosts) * (len(data.starts(i)) * (2 * data.duration[i] + 5) + len(data.slots))
+        for i, hosts in data.hosts_of.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""What the temporal model is built from: lots of replicas, machines, and their numbers."""
+"""What the temporal model is built from: requests, machines, and their numbers."""
 
 from __future__ import annotations
 
@@ -9,27 +9,6 @@ import numpy as np
 
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
-
-
-@dataclass(frozen=True)
-class Lot:
-    """Replicas of one request that the model does not tell apart.
-
-    Attributes
-    ----------
-    request : str
-    replica : int or None
-        The one replica of this lot (the paper's r), or None for all replicas of the request.
-    size : int
-        How many replicas.
-    """
-
-    request: str
-    replica: int | None
-    size: int
-
-    def __str__(self) -> str:
-        return self.request if self.replica is None else f"{self.request} {self.replica}"
 
 
 @dataclass(frozen=True)
@@ -58,31 +37,26 @@ class Machine:
 class ModelData:
     """The numbers of an instance by the names that the model's indices use."""
 
-    def __init__(self, problem: Temporal, copies: int | None, replicas: str, ordered: bool):
+    def __init__(self, problem: Temporal, copies: int | None):
         self.problem = problem
         self.index = {request.name: k for k, request in enumerate(problem.requests)}
         self.slots = range(problem.horizon_slots)
         self.duration = {request.name: request.duration_slots for request in problem.requests}
-        self.lots = list(_lots(problem, replicas))
-        self.lots_of: dict[str, list[Lot]] = {request.name: [] for request in problem.requests}
-        for lot in self.lots:
-            self.lots_of[lot.request].append(lot)
+        self.replicas = {request.name: request.replicas for request in problem.requests}
         self.machines = list(_machines(problem, copies))
-        self.hosts_of: dict[Lot, list[Machine]] = {}
-        self.hosted_by: dict[Machine, list[Lot]] = {machine: [] for machine in self.machines}
-        last = -1
-        for lot in self.lots:
+        self.hosts_of: dict[str, list[Machine]] = {}
+        self.hosted_by: dict[Machine, list[str]] = {machine: [] for machine in self.machines}
+        before = 0
+        for k, request in enumerate(problem.requests):
             # Equal machines are numbered by the first replica that they host: then replica p is on
             # one of the first p + 1.
-            last += lot.size
-            usable = problem.arrays.usable[self.index[lot.request]]
-            self.hosts_of[lot] = [
-                machine
-                for machine in self.machines
-                if usable[machine.offer] and (machine.copy <= last or not ordered)
+            before += request.replicas
+            usable = problem.arrays.usable[k]
+            self.hosts_of[request.name] = [
+                m for m in self.machines if usable[m.offer] and m.copy < before
             ]
-            for machine in self.hosts_of[lot]:
-                self.hosted_by[machine].append(lot)
+            for machine in self.hosts_of[request.name]:
+                self.hosted_by[machine].append(request.name)
         # Without their common factor, coefficients are small and capacities exact.
         demands, capacities = problem.arrays.demands, problem.arrays.capacities
         factor = np.maximum(np.gcd.reduce(np.concatenate((demands, capacities))), 1)
@@ -104,23 +78,18 @@ class ModelData:
         """Return the latency in ms from the origin of a request to a place."""
         return self.problem.latency_ms[self.problem.requests[self.index[request]].origin][location]
 
-    def max_hosted(self, lot: Lot, machine: Machine) -> int:
-        """Return how many replicas of a lot fit into a machine at once."""
-        resources = zip(self.capacity[machine.offer], self.demand[lot.request], strict=True)
-        return min(lot.size, *(capacity // demand for capacity, demand in resources if demand))
+    def max_hosted(self, request: str, machine: Machine) -> int:
+        """Return how many replicas of a request fit into a machine at once."""
+        resources = zip(self.capacity[machine.offer], self.demand[request], strict=True)
+        return min(
+            self.replicas[request],
+            *(capacity // demand for capacity, demand in resources if demand),
+        )
 
     def limited(self, offer: int) -> bool:
         """Return whether ``max_instances`` of an offer is below the number of its machines."""
         limit = self.problem.offers[offer].max_instances
         return limit is not None and limit < sum(m.offer == offer for m in self.machines)
-
-
-def _lots(problem: Temporal, replicas: str) -> Iterator[Lot]:
-    for request in problem.requests:
-        if replicas == "together":
-            yield Lot(request.name, None, request.replicas)
-        else:
-            yield from (Lot(request.name, r, 1) for r in range(request.replicas))
 
 
 def _machines(problem: Temporal, copies: int | None) -> Iterator[Machine]:

@@ -410,7 +410,6 @@ def test_a_solver_that_always_fails_leaves_the_greedy_front(monkeypatch):
         ({"main": "cost"}, "did you mean 'cost_usd'"),
         ({"copys": 2}, "did you mean 'copies'"),
         ({"copies": 0}, "at least 1"),
-        ({"replicas": "apart"}, "separate"),
     ],
 )
 def test_bad_arguments(options, message):

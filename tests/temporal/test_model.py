@@ -99,12 +99,11 @@ def random_plan(problem, rng):
     return {"starts": starts, "instances": instances}
 
 
-@pytest.mark.parametrize("replicas", ["together", "separate"])
-def test_expressions_of_any_plan_are_the_referees_values(replicas):
+def test_expressions_of_any_plan_are_the_referees_values():
     rng = np.random.default_rng(0)
     checked = 0
     problem = small(1)
-    model = models.temporal.build(problem, copies=4, replicas=replicas)
+    model = models.temporal.build(problem, copies=4)
     for _ in range(60):
         plan = random_plan(problem, rng)
         verdict = problem.evaluate(plan)
@@ -129,11 +128,10 @@ def satisfied(constraint, slack=1e-9):
     return (lower is None or body >= lower - slack) and (upper is None or body <= upper + slack)
 
 
-@pytest.mark.parametrize("replicas", ["together", "separate"])
-def test_expressions_of_solutions_are_the_referees_values(replicas):
+def test_expressions_of_solutions_are_the_referees_values():
     """Minimise each in turn within the least values of those before: then nothing is slack."""
     problem = small(2)
-    model = models.temporal.build(problem, replicas=replicas)
+    model = models.temporal.build(problem)
     for order in (NAMES, NAMES[::-1]):
         for name in NAMES:
             model.epsilon[name] = np.inf
@@ -150,16 +148,6 @@ def test_expressions_of_solutions_are_the_referees_values(replicas):
 
 def front(problem, **options):
     return run(Task(problem, problem.objectives, Budget(seconds=100), 0), **options)
-
-
-def test_options_change_no_front():
-    problem = Temporal.from_document(small(3).to_document() | {"horizon_slots": 3})
-    usual = front(problem)
-    assert usual.runs[0].completed
-    for options in ({"replicas": "separate"}, {"ordered": False, "tight": False}):
-        other = front(problem, **options)
-        assert other.values.tolist() == usual.values.tolist()
-        assert other.bounds == usual.bounds
 
 
 def test_epsilon_bounds_are_infinite_until_set():
@@ -251,14 +239,12 @@ def test_page_and_model_name_the_same_components():
     model = models.temporal.build(small(1, max_instances=1))
     actual = {component.local_name for component in model.component_objects(kinds)}
     assert actual <= documented
-    assert documented - actual <= {"max_instances", "ordered", "tight"}
+    assert documented - actual <= {"max_instances"}
 
 
 def test_refused():
     with pytest.raises(InfeasibleInstanceError, match="fits no offer"):
         models.temporal.build(small(1, cpu_cores=1))
-    with pytest.raises(UsageError, match="separate"):
-        models.temporal.build(small(1), replicas="apart")
     with pytest.raises(UsageError, match="at least 1"):
         models.temporal.build(small(1), copies=0)
     with pytest.raises(AttributeError):
