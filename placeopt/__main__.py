@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import gc
+import io
 import os
 import signal
 import sys
 import time
+from typing import Any, TextIO
 
 #: With these loaded there may be workers and connections, which the interpreter ends with care.
 _WITH_CARE = ("joblib", "distributed", "multiprocessing.managers")
@@ -18,16 +21,65 @@ _WITH_CARE = ("joblib", "distributed", "multiprocessing.managers")
 _GARBAGE_AFTER = 50_000
 
 
+class _Output(io.FileIO):
+    """Standard output or error: a reader may leave it, and what it should say may not fit.
+
+    Who left has what he wanted: the command goes on and ends with its own exit code. Results that
+    cannot be written are errors; messages that cannot be written are none.
+    """
+
+    def write(self, data: Any, /) -> int:
+        """Write bytes; drop them where nobody misses them."""
+        try:
+            return super().write(data) or 0
+        except OSError as error:
+            if self.fileno() == 1 and not isinstance(error, BrokenPipeError):
+                raise
+            return len(data)
+
+
+def _open_streams() -> None:
+    """Open standard streams that are closed, as daemons have them, and make the others patient.
+
+    A file that is opened later would get the number of a closed one, and what libraries print would
+    stand in it. A closed stdout refuses to be written, so that no result is lost in silence.
+    """
+    for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            handle = os.open(os.devnull, os.O_WRONLY if number == 2 else os.O_RDONLY)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+    if sys.stdin is None:
+        sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[type-var]
+    sys.stdout = _patient(1, sys.stdout)
+    sys.stderr = _patient(2, sys.stderr)
+
+
+def _patient(number: int, old: TextIO | None) -> TextIO:
+    """Return a stream of texts like `old` over `_Output`."""
+    raw = _Output(number, "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw) if number == 1 else raw,  # type: ignore[arg-type]
+        encoding="utf-8" if old is None else old.encoding,
+        errors="backslashreplace" if old is None else old.errors,
+        line_buffering=number == 1 and raw.isatty(),
+        write_through=number == 2,
+    )
+
+
 def _interrupted(_number: int, _frame: object) -> None:
     """End at once: an exception would be shown, or swallowed, by whatever is being imported."""
     shown = b"\x1b[?25h" if os.isatty(2) else b""  # a line that moves hides the cursor
-    os.write(2, shown + b"interrupted\n")
+    with contextlib.suppress(OSError):
+        os.write(2, shown + b"interrupted\n")
     os._exit(130)
 
 
 def main() -> None:
     """Run the command line; commands that keep what was found by then handle Ctrl-C themselves."""
     began = time.perf_counter() - time.process_time()  # the interpreter's start counts too
+    _open_streams()
     gc.set_threshold(_GARBAGE_AFTER)
     signal.signal(signal.SIGINT, _interrupted)
     from placeopt.cli import main as run

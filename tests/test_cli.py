@@ -766,9 +766,6 @@ def test_plot_draws_fronts_and_plans(here: Here, fronts: dict[str, Path], tmp_pa
     )
 
 
-
-
-
 def test_methods_and_schemas(here: Here) -> None:
     """What there is, for people and for programs."""
     out, err = here("methods")

@@ -149,3 +149,44 @@ def test_parameters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown("moead")
     assert all(name in text and listed[name]["help"] in text for name in listed)
     assert shown("karmada-greedy") == ""
+
+
+@pytest.mark.parametrize("kind", ["temporal", "edge-cloud", "rolling-update", "multi-cluster"])
+def test_weights_are_one_for_each_goal_asked_for(
+    kind: str, tmp_path: Path, instances: dict[str, Problem], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A single weight is a number to a command line, and a text to the method."""
+    problem = instances[kind]
+    path = tmp_path / "i.json"
+    problem.write(path)
+    names = [goal.name for goal in problem.objectives]
+    for goals, weights in (
+        (names[:1], "1"),
+        (names[-1:], "2.5"),
+        (names[-1:], "1e-3"),
+        (names[1:], ",".join("1" * len(names[1:]))),
+    ):
+        words = ["--objectives", ",".join(goals), "--param", f"weights={weights}"]
+        with pytest.raises(SystemExit) as end:
+            cli.main(["solve", str(path), "--method", "rollout", *words, "--evaluations", "2"])
+        assert end.value.code in (0, None), capsys.readouterr().err
+    assert placeopt.solve(problem, "rollout", objectives=names[:1], evaluations=2, weights=1)
+    with pytest.raises(UsageError, match="weights is '1'; give 2 numbers"):
+        placeopt.solve(problem, "rollout", objectives=names[:2], evaluations=2, weights=1)
+
+
+def test_a_text_may_look_like_a_number(instances: dict[str, Problem]) -> None:
+    """Names of encodings, files and strategies are never taken for numbers; nor is true a text."""
+    from placeopt.core.parameters import checked
+
+    def run(task: object, *, name: str = "a", width: int = 3, exact: bool = False) -> None:
+        """Do nothing."""
+
+    given = {"name": 12, "width": "4", "exact": True}
+    assert checked(run, "m", given) == {"name": "12", "width": 4, "exact": True}
+    assert checked(run, "m", {"name": True}) == {"name": "true"}
+    assert checked(run, "m", {"name": 2.5}) == {"name": "2.5"}
+    with pytest.raises(UsageError, match="width of m is 'wide'"):
+        checked(run, "m", {"width": "wide"})
+    with pytest.raises(UsageError, match="name of m is"):
+        checked(run, "m", {"name": ["a"]})

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from placeopt.cli import app
+from placeopt.core.spec import load
 from placeopt.registry import PACKAGES
 
 KINDS = [name.replace("_", "-") for name in PACKAGES]
@@ -62,6 +63,32 @@ def test_descriptions_name_units_and_what_absent_means(arguments: list[str]) -> 
                 assert any(word in text for word in words), path
         nullable = {"type": "null"} in field.get("anyOf", [])
         assert not nullable or "null" in text, path
+
+
+#: Documents that are written beside others, and have no schema of their own on the command line.
+WRITTEN = (
+    "placeopt.kubernetes.origin:Origin",
+    "placeopt.kubernetes.consolidate.answer:ConsolidationAnswer",
+)
+
+
+def every_field() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every field of every document that placeopt reads or writes."""
+    from placeopt.doors import doors
+
+    words = [word for door in doors() for word in door.schemas]
+    for arguments in [*DOCUMENTS, *([word] for word in words)]:
+        yield from fields(described(arguments))
+    for where in WRITTEN:
+        yield from fields(load(where).model_json_schema(by_alias=True))
+
+
+def test_a_unit_is_called_a_unit() -> None:
+    """Of every document: in its own schema, or written beside another."""
+    for path, field in every_field():
+        name, text = path.rpartition(".")[2], field.get("description", "")
+        if name == "unit" or name.endswith("_unit"):
+            assert "unit" in text.lower() and "replica" not in text.lower(), (path, text)
 
 
 def test_a_field_without_words_is_found() -> None:

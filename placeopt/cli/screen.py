@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -120,21 +121,24 @@ def emit(text: str) -> None:
     Raises
     ------
     OutputError
-        Stdout cannot be written, such as a file on a full disk; a reader that left is no error.
+        Stdout cannot be written, such as a file on a full disk.
     """
     if not hasattr(sys.stdout, "buffer"):  # a notebook's, say
         print(text)
         return
-    stream = sys.stdout.buffer
     try:
         sys.stdout.flush()
-        stream.write(text.encode("utf-8", "backslashreplace") + b"\n")
-        stream.flush()
-    except BrokenPipeError:
-        raise
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stdout.buffer.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
-        raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
+        raise _unwritten(error) from None
+
+
+def _unwritten(error: OSError) -> OutputError:
+    """Return what to raise where stdout cannot be written; from now on it takes everything."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
+    why = "it is closed" if error.errno == errno.EBADF else error.strerror
+    return OutputError(f"<stdout>: cannot write: {why}")
 
 
 @contextmanager
@@ -146,7 +150,7 @@ def checked_output() -> Iterator[None]:
     Raises
     ------
     OutputError
-        Stdout cannot be written. A reader that left is no error: the exit code is 1.
+        Stdout cannot be written.
     """
     end: BaseException | None = None
     try:
@@ -156,13 +160,9 @@ def checked_output() -> Iterator[None]:
     try:
         if type(end) is OSError and end.filename is None:  # no file was opened, no peer has left
             raise end
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
-        if isinstance(error, BrokenPipeError):
-            sys.exit(1)
-        raise OutputError(f"<stdout>: cannot write: {error.strerror}") from None
+        raise _unwritten(error) from None
     if end is not None:
         raise end
 

@@ -6,7 +6,7 @@ import os
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -358,7 +358,8 @@ def cancelled_by_signals(budget: Budget) -> Iterator[None]:
         budget.cancel()
         for each in before:
             signal.signal(each, signal.SIG_DFL)
-        os.write(2, b"\nstopping, and keeping what was found; once more to abort\n")
+        with suppress(OSError):  # nobody listens
+            os.write(2, b"\nstopping, and keeping what was found; once more to abort\n")
 
     before = {number: signal.signal(number, cancel) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -140,6 +141,8 @@ def _converted(method: str, run: Callable[..., Any], parameter: Parameter, value
 
     if isinstance(value, str) and value == "none" and "none" in parameter.type.split(" | "):
         return None
+    if isinstance(value, (bool, int, float)) and "text" in parameter.type.split(" | "):
+        value = json.dumps(value)  # a command line has read a number where a text is meant
     try:
         return _validator(run, parameter.name).validate_python(value)
     except ValidationError as error:

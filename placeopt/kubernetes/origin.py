@@ -172,7 +172,7 @@ class Origin(Record):
     cluster: str | None = None
     """Identity of the cluster: that of the namespace kube-system. Absent or null: not known."""
     price_unit: str | None = None
-    """Replica of the prices, such as USD/h. Absent or null: not known."""
+    """Unit of the prices, such as USD/h. Absent or null: not known."""
     notes: tuple[OriginNote, ...] = ()
     """What the import assumed, pinned, left out, and could not say."""
 

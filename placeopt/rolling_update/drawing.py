@@ -83,7 +83,7 @@ def _draw_boxes(
     left: float,
     steps: list[tuple[int, int]],
 ) -> float:
-    """Draw what nodes host before and after, a block a microservice as wide as its CPU.
+    """Draw what nodes host before and after, a block a microservice as wide as its share of CPU.
 
     Returns where the next drawing begins.
     """
@@ -97,7 +97,7 @@ def _draw_boxes(
         ("before", left, a.home, a.old[:, 0]),
         ("after", left + width + 28, end, size),
     ):
-        sheet.words(x, 18, f"{title}: a block is a microservice, as wide as its CPU", bold=True)
+        sheet.words(x, 18, f"{title} all steps", bold=True)
         for row, k in enumerate(shown):
             node, y, at = course.nodes[k], 28 + 26 * row, x
             sheet.box(x, y, width, 20, fill="paper", stroke="soft", line_width=0.8)
@@ -118,7 +118,8 @@ def _draw_boxes(
     bottom = 28 + 26 * len(shown) + 18
     hidden = len(lanes) - len(shown)
     more = [("line", "paper", f"{hidden} more nodes: below")] if hidden else []
-    entries = [("area", _STAYS, "stays"), ("area", _MOVES, "moves"), *more]
+    entries = [("area", _STAYS, "a microservice that stays"), ("area", _MOVES, "one that moves")]
+    entries += [("line", "paper", "as wide as its share of the node's CPU"), *more]
     return sheet.legend(left, bottom, entries) + 6
 
 
@@ -135,9 +136,10 @@ def _draw_course(
     names = [_name(problem, course, k) for k in lanes]
     stops = [step.number for step in course.steps if step.action == "stop"]
     top = sheet.legend(8, begin + 16, _ENTRIES + ([("dash", _STOPS, "a stop")] if stops else []))
-    end = len(course.steps) + 2  # the state before and that after have a step of their own
-    panel = Panel(sheet, left, top, 984 - left, height * max(2, len(lanes)), (0, end), (0, 1))
-    for value in ticks(0, len(course.steps), 10):
+    count = len(course.steps)
+    span = (-0.5, count + 1.5)  # a column a step, its number in the middle; before and after too
+    panel = Panel(sheet, left, top, 984 - left, height * max(2, len(lanes)), span, (0, 1))
+    for value in sorted({1.0, *ticks(1, count, 10)}):
         if value == int(value):
             x, _ = panel.at(value, 0)
             sheet.line((x, top), (x, top + panel.height), stroke="line")
@@ -148,17 +150,17 @@ def _draw_course(
         colour = _EMPTIES if course.empties[k] else "ink"
         y = top + height * (row + 0.5) + 4
         sheet.words(left - 8, y, name, anchor="end", colour=colour, within=left - 10)
-        lane = Panel(
-            sheet, left, top + height * row + 2, panel.width, height - 4, (0, end), (0, 1.15)
-        )
+        lane = Panel(sheet, left, top + height * row + 2, panel.width, height - 4, span, (0, 1.15))
         _draw_lane(lane, problem, course, k, load[:, k], peak[:, k])
     for number in stops:
         x, _ = panel.at(number, 0)
         sheet.line((x, top), (x, top + panel.height), stroke=_STOPS, dash="3 3")
-    hidden = len(course.nodes) - len(lanes)
-    more = f" ({hidden} more nodes change less and are not drawn)" if hidden else ""
+    hidden, same = len(course.nodes) - len(lanes), len(problem.nodes) - len(course.nodes)
+    more = [f"{hidden} more nodes change less and are not drawn"] * (hidden > 0)
+    more += [f"{same} more nodes have no step"] * (same > 0)
+    label = f"step, between the states before and after all{'; ' * bool(more)}{'; '.join(more)}"
     middle = left + panel.width / 2
-    sheet.words(middle, top + panel.height + 34, f"step{more}", anchor="middle")
+    sheet.words(middle, top + panel.height + 34, label, anchor="middle")
     return top + panel.height + 44
 
 
@@ -175,27 +177,27 @@ def _draw_lane(
     CPU is filled, memory is a line; a mark shows from where on the node is empty for good.
     """
     load, peak = np.minimum(load, 1.15), np.minimum(peak, 1.15)
-    end = len(load) + 1
+    begin, end = lane.x
     after, during = np.concatenate((load, load[-1:])), np.concatenate((peak, load[-1:]))
-    steps, sheet = np.arange(end + 1), lane.scene
-    floor = [lane.at(end, 0), lane.at(0, 0)]
-    full = [lane.at(0, 1), lane.at(end, 1)]
+    steps, sheet = np.arange(len(load) + 2) - 0.5, lane.scene
+    floor = [lane.at(end, 0), lane.at(begin, 0)]
+    full = [lane.at(begin, 1), lane.at(end, 1)]
     over = lane.staircase(steps, np.maximum(after[:, 0], during[:, 0]))
     sheet.area([*over, *floor], fill=PALETTE[1])
     sheet.area([*lane.staircase(steps, after[:, 0]), *floor], fill=PALETTE[0])
     lane.steps(steps, after[:, 1], stroke="ink", line_width=1)
     sheet.line(*full, stroke="soft", line_width=0.6)
     if course.empties[k]:
-        since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 2
+        since = int(np.flatnonzero(course.hosted[:, k])[-1]) + 1.5
         corners = [lane.at(since, 0), lane.at(since, 1), lane.at(end, 1), lane.at(end, 0)]
         sheet.area(corners, fill=_EMPTIES, opacity=0.25)
         sheet.disc(*lane.at(since, 0.5), 3.5, fill=_EMPTIES)
     changes = (np.diff(course.load[:, k], axis=0) != 0).any(axis=1)
     changes |= (course.peak[1:, k] != course.load[1:, k]).any(axis=1)
     for step in [0, *(np.flatnonzero(changes) + 1).tolist()]:
-        x, y = lane.at(step, 1.15)
+        x, y = lane.at(step - 0.5, 1.15)
         title = _cell(problem, course, k, step, load[step].max(), peak[step].max())
-        width = max(4.0, lane.at(step + 1, 0)[0] - x)
+        width = max(4.0, lane.at(step + 0.5, 0)[0] - x)
         sheet.box(x, y, width, lane.height, fill="paper", opacity=0, title=title)
 
 

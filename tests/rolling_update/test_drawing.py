@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
@@ -113,7 +114,11 @@ def test_large_and_empty_plans_are_drawn() -> None:
     hidden = drawing.MAX_LANES - drawing.MAX_BOXES
     assert f"{hidden} more nodes: below" in [s.text for s in drawn.shapes if isinstance(s, Words)]
     (scale,) = [s.text for s in drawn.shapes if isinstance(s, Words) and s.text.startswith("step")]
-    assert scale.endswith("more nodes change less and are not drawn)")
+    course = timeline(problem.arrays, problem.steps(plan))
+    counts = [int(part.split()[0]) for part in scale.split("; ")[1:]]
+    assert scale.split("; ")[1].endswith("more nodes change less and are not drawn")
+    assert sum(counts) == len(problem.nodes) - drawing.MAX_LANES
+    assert counts[0] == len(course.nodes) - drawing.MAX_LANES
     stops = [s for s in drawn.shapes if isinstance(s, Outline) and s.dash == "3 3"]
     assert len(stops) == sum(row["action"] == "stop" for row in problem.table(plan)) > 0
     said = [s.title for s in drawn.shapes if isinstance(s, Outline) and "step 1:" in s.title]
@@ -127,3 +132,34 @@ def test_a_plan_without_steps_shows_the_nodes_as_they_are(problem: RollingUpdate
     assert "The plan has no step: the nodes stay as they are." in words
     hosts = {problem.nodes[n].name for n in problem.arrays.home.tolist()}
     assert any(name in text for name in hosts for text in words)
+
+
+def test_step_n_of_the_drawing_is_step_n_of_the_table() -> None:
+    """Its number stands below the middle of what it changes, whatever the number of steps."""
+    for applications in (1, 2, 4, 20, 60):
+        problem = RollingUpdate.generate(3, applications=applications)
+        plan = baselines.recreate_plan(problem)
+        count = len(problem.table(plan))
+        shapes = drawing.scene(problem, plan).shapes
+        numbers = {
+            int(s.text): s.place[0]
+            for s in shapes
+            if isinstance(s, Words) and s.text.isdecimal() and s.anchor == "middle"
+        }
+        assert set(numbers) <= set(range(1, count + 1)) and 1 in numbers
+        middles: dict[int, float] = {}
+        for s in shapes:
+            said = re.search(r", step (\d+): ", s.title or "") if isinstance(s, Outline) else None
+            if said is not None:
+                across = [x for x, _ in s.places]
+                if max(across) - min(across) > 4:
+                    middles[int(said[1])] = (min(across) + max(across)) / 2
+        for step in set(numbers) & set(middles):
+            assert abs(numbers[step] - middles[step]) < 0.6, (applications, step)
+        actions = [row["action"] for row in problem.table(plan)]
+        stops = [k for k, action in enumerate(actions, start=1) if action == "stop"]
+        lines = [s.places[0][0] for s in shapes if isinstance(s, Outline) and s.dash == "3 3"]
+        first = numbers[1]
+        wide = (max(numbers.values()) - first) / max(1, max(numbers) - 1)
+        for step, x in zip(stops, lines, strict=True):
+            assert len(numbers) == 1 or abs(x - (first + wide * (step - 1))) < 0.6

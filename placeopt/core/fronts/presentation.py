@@ -51,10 +51,13 @@ def html(
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
-    picture = scatter(values, names, knee)
+    drawn = sample(values)
+    picture = scatter(values[drawn], names, knee)
     table = f"<table><tr>{head}</tr>{body}</table>"
     left_out = len(values) - len(rows)
     more = f"<p>{left_out} more points, spread between these</p>" if left_out else ""
+    if len(drawn) < len(values):
+        more += f"<p>The picture has {len(drawn):,} of {len(values):,} points.</p>"
     return f"<p>{escape(title)}</p>{picture}{table}{more}"
 
 
@@ -82,8 +85,17 @@ def table(
 
 #: Size of a panel, and the room for its axis labels, in pixels.
 _SIDE, _ROOM = 190, 46
-#: Most panels, and most points of each.
-_MAX_PANELS, _MAX_POINTS = 6, 500
+#: Most panels, and most points of each beside the best and worst of every goal.
+_MAX_PANELS, _MAX_POINTS = 6, 2000
+
+
+def sample(values: np.ndarray) -> np.ndarray:
+    """Return the rows of values (points, m) to draw: all, or a spread that has all extremes."""
+    if len(values) <= _MAX_POINTS:
+        return np.arange(len(values))
+    extremes = (values.argmin(axis=0), values.argmax(axis=0))
+    spread = np.linspace(0, len(values) - 1, _MAX_POINTS).astype(int)
+    return np.unique(np.concatenate((np.lexsort(values.T[::-1])[spread], *extremes)))
 
 
 def scatter(values: np.ndarray, labels: Sequence[str], marked: Sequence[float]) -> str:
@@ -93,7 +105,7 @@ def scatter(values: np.ndarray, labels: Sequence[str], marked: Sequence[float]) 
         return ""
     low, spread = values.min(axis=0), np.ptp(values, axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    places = (values[:_MAX_POINTS] - low) / spread
+    places = (values - low) / spread
     ring = (np.array(marked) - low) / spread
     panels = "".join(
         f'<g transform="translate({k * (_SIDE + _ROOM) + _ROOM},10)">'

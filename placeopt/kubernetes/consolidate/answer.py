@@ -78,7 +78,7 @@ class ConsolidationAnswer(Record):
 
     format: Literal["placeopt/consolidation@1"] = FORMAT
     unit: str
-    """Replica of all costs and savings: USD a month, or nodes where no price is known."""
+    """Unit of all costs and savings: USD a month, or nodes where no price is known."""
     cost_now: float
     cost_after: float
     at_most: float

@@ -244,9 +244,7 @@ class ConfigurationLP:
             if machine.price == 0:
                 continue
             worth = np.where(self.most_alone(machine) > 0, request - toll, -1.0)
-            ratio, lacking, counts = self._best_pattern(
-                machine, worth, np.maximum(-duals, 0.0)
-            )
+            ratio, lacking, counts = self._best_pattern(machine, worth, np.maximum(-duals, 0.0))
             scale = max(scale, ratio)
             if lacking:
                 patterns.append((k, counts))
