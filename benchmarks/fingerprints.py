@@ -143,14 +143,12 @@ SIZES: dict[str, dict[str, dict[str, Any]]] = {
     },
 }
 #: Methods that run on ``tiny`` as well.
-EXACT = ("auto", "bin-plans", "bound", "decomposition", "epsilon-constraint", "hindsight")
+EXACT = ("auto", "bin-plans", "bound", "decomposition", "epsilon-constraint")
 #: ``<problem>/<instance>/<method>`` that is left out -> why.
 SKIPPED: dict[str, str] = {
     f"{problem}/{name}/epsilon-constraint": "exact: takes minutes, or refuses; tiny is recorded"
     for problem, shipped in SHIPPED.items()
     for name in (shipped, "small")
-} | {
-    "multi-cluster/stream-4x100/hindsight": "takes more than a minute; small and tiny are recorded"
 }
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from harness import Benchmark, section, table, timed
+from hindsight import optimum
 
 import placeopt
 
 from multi_cluster_plain import Plain  # isort: skip
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.hindsight import optimum
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch

@@ -3,7 +3,7 @@
 Latency, cost, inequality and rejections pull apart; after HephaestusForge (FGCS 2025).
 """
 
-from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec
+from placeopt.core.spec import Method, ProblemSpec
 
 SPEC = ProblemSpec(
     kind="multi-cluster",
@@ -35,13 +35,6 @@ SPEC = ProblemSpec(
             "greedy",
             "placeopt.multi_cluster.heuristics:greedy",
             "one plan per weighting, or improving moves; takes milliseconds",
-        ),
-        Method(
-            "hindsight",
-            "placeopt.multi_cluster.hindsight:hindsight",
-            "plans that know all future requests (optimal on small traces)",
-            role="baseline",
-            seconds=DEFAULT_SECONDS,
         ),
         Method(
             "karmada-divided",

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from placeopt.core.budget import Budget
-from placeopt.core.errors import UsageError
-from placeopt.core.parameters import checked
-from placeopt.core.task import Task
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.hindsight import hindsight, optimistic, optimum
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+benchmark = importlib.import_module("hindsight")
 
 
 def brute(problem: MultiCluster, weights: np.ndarray) -> float:
@@ -41,7 +41,10 @@ def test_optimum_against_all_sequences(semantics: str, seed: int) -> None:
     for row in STRATEGIES.values():
         weights = np.array(row)
         best = brute(problem, weights)
-        answer, hasty = optimum(problem, weights, 10**5), optimum(problem, weights, 2)
+        answer, hasty = (
+            benchmark.optimum(problem, weights, 10**5),
+            benchmark.optimum(problem, weights, 2),
+        )
         assert answer.proven and answer.reward == pytest.approx(best)
         assert hasty.reward <= best + 1e-9 and hasty.bound >= best - 1e-9
         assert semantics == "published" or problem.evaluate(answer.plan).feasible
@@ -58,34 +61,7 @@ def test_no_reward_exceeds_the_optimistic_one(semantics: str) -> None:
     stream.reset()
     for t in range(40):
         for row in STRATEGIES.values():
-            assert (stream.parts @ np.array(row))[stream.masks].max() <= optimistic(
+            assert (stream.parts @ np.array(row))[stream.masks].max() <= benchmark.optimistic(
                 problem, np.array(row)
             )[t] + 1e-12
         stream.step(np.where(stream.masks, rng.random(stream.masks.shape), -1).argmax(axis=1))
-
-
-def test_hindsight_is_not_below_any_policy() -> None:
-    """On a trace that is too long for a proof; the facts stand in the run."""
-    problem = MultiCluster.generate(5, requests=25, rate=5.0)
-    front = hindsight(Task(problem, problem.objectives, Budget(seconds=60)), states=200)
-    facts = front.runs[0].parameters
-    assert facts["states"] == 200 and STRATEGIES.keys() <= facts.keys()
-    for name, row in STRATEGIES.items():
-        stream = EpisodeBatch.of(problem)
-        stream.reset()
-        earned = policies.play(
-            stream, policies.of("myopic", row), np.random.default_rng(0)
-        ) @ np.array(row)
-        assert earned[0] - 1e-9 <= facts[name]["reward"] <= facts[name]["bound"] + 1e-9
-    assert all(p.status == "heuristic" for p in front.points)
-
-
-def test_options() -> None:
-    """One strategy, or weights; states are checked."""
-    problem = MultiCluster.generate(5, requests=5)
-    front = hindsight(Task(problem), weights="balanced")
-    assert len(front) == 1 and front.runs[0].parameters["weights"]["proven"]
-    assert checked(hindsight, "hindsight", {"states": "7"}) == {"states": 7}
-    for wrong in (0, -1, 1e9, 1.5, "abc", float("nan")):
-        with pytest.raises(UsageError, match=r"states of hindsight is .*legal: at least 1"):
-            checked(hindsight, "hindsight", {"states": wrong})

@@ -1,4 +1,4 @@
-"""``hindsight``: the reward that a trace allows to one who knows it, to state a policy's regret.
+"""The reward that a trace allows to one who knows it, to state a policy's regret.
 
 Dynamic programming over the actions of the environment, request after request. With the fixed
 rules, requests that have departed leave no mark: of two histories with the same running placements
@@ -11,26 +11,17 @@ the dropped ones is the proven bound.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
 
 import numpy as np
-from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Plan
-from placeopt.core.task import Candidate, Task
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.arrays import MultiClusterArrays
-from placeopt.multi_cluster.heuristics import WeightsText, read_weights
 from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.state import MAX_MS
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
-#: Histories kept by default: over all requests together, and at least for each request.
-TOTAL_STATES, MIN_STATES = 100_000, 500
 #: Histories that a first, quick search keeps.
 QUICK_STATES = 100
 #: Requests that `_bounds_ahead` looks at, given what runs now.
@@ -213,44 +204,3 @@ def _best_of_equals(
     order = np.argsort(-earned, kind="stable")
     _, first = np.unique(running[order], axis=0, return_index=True)
     return np.sort(order[first])
-
-
-def hindsight(
-    task: Task[MultiCluster],
-    *,
-    states: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=100_000,
-            description="Histories kept per request; by default more for short traces.",
-        ),
-    ] = None,
-    weights: WeightsText = None,
-) -> Front:
-    """Return the plans of highest reward by the paper's strategies, or by `weights` alone.
-
-    Reward, bound and proof stand in the parameters of the run. The rewards are those of the
-    environment; as points of a front the plans claim nothing. With enough `states` the rewards are
-    proven the highest.
-    """
-    states = states or max(MIN_STATES, TOTAL_STATES // len(task.problem.requests))
-    named = STRATEGIES if weights is None else {"weights": tuple(read_weights(weights)[0].tolist())}
-    results: dict[str, Hindsight] = {}
-    for name, row in named.items():
-        if results and task.budget.out_of_time:
-            break
-        results[name] = optimum(task.problem, np.array(row), states, task.budget)
-        note = f"{name}: {results[name].reward:.4g} of at most {results[name].bound:.4g}"
-        task.budget.report(note, RunSnapshot.of_plans([h.plan for h in results.values()]))
-    facts = {
-        name: {"reward": h.reward, "bound": h.bound, "proven": h.proven}
-        for name, h in results.items()
-    }
-    return task.front(
-        (Candidate(h.plan) for h in results.values()),
-        method="hindsight",
-        completed=len(results) == len(named),
-        parameters={"states": states, **facts},
-        libraries=("numpy", "numba"),
-    )
