@@ -65,25 +65,30 @@ class Admission:
 
     def why_no_copy(self, namespace: str, spec: PodSpec) -> str:
         """Return why no pod more of a spec may be made in a namespace, empty if one may."""
+        return next(self.forbidding(namespace, spec), "")
+
+    def forbidding(self, namespace: str, spec: PodSpec) -> Iterator[str]:
+        """Yield what forbids one pod more of a spec: its namespace, LimitRanges, ResourceQuotas."""
         if namespace in self.leaving:
-            return f"namespace {namespace} is being deleted: no pod may be made there"
-        own, defaulted = self.ranges.get(namespace, []), namespace in self.defaulted
-        if why := why_out_of_range(own, namespace, spec, defaulted=defaulted):
-            return why
+            yield f"namespace {namespace} is being deleted: no pod may be made there"
+        defaulted = namespace in self.defaulted
+        for name, limit in self.ranges.get(namespace, ()):
+            if why := next(_out_of_range(limit, spec, defaulted=defaulted), ""):
+                yield f"LimitRange {namespace}/{name} forbids a copy: {why}"
         for quota in self.by_space.get(namespace, ()):
             if not _is_about(quota.view["spec"], spec):
                 continue
             if not defaulted and (what := _unsaid(quota.hard, spec)):
-                return f"ResourceQuota {quota.meta.label} wants to know what pods ask of {what}"
+                yield f"ResourceQuota {quota.meta.label} wants to know what pods ask of {what}"
+                continue
             for key, amount in _usage(spec).items():
                 if key in quota.left and amount > quota.left[key]:
                     used = _shown(key, quota.hard[key] - quota.left[key])
-                    most = _shown(key, quota.hard[key])
-                    return (
+                    yield (
                         f"ResourceQuota {quota.meta.label} has no room for one pod more: "
-                        f"{key} {used} of {most}"
+                        f"{key} {used} of {_shown(key, quota.hard[key])}"
                     )
-        return ""
+                    break
 
     def take(self, namespace: str, spec: PodSpec, sign: int = 1) -> None:
         """Count a pod that is to be made; with the sign -1 one that is gone."""
@@ -206,32 +211,21 @@ class _Asked(NamedTuple):
     limit: int | None
 
 
-def why_out_of_range(
-    ranges: list[tuple[str, View]], namespace: str, spec: PodSpec, *, defaulted: bool
-) -> str:
-    """Return why LimitRanges do not let a pod be made, empty if they do.
+def _out_of_range(limit: View, spec: PodSpec, *, defaulted: bool) -> Iterator[str]:
+    """Yield why a limit of a LimitRange, of containers or of pods, does not let a pod be made.
 
-    Parameters
-    ----------
-    ranges : list of (name, View)
-        The limits of a namespace, of containers and pods, with the name of their LimitRange.
-    namespace : str
-    spec : PodSpec
-    defaulted : bool
-        Whether containers that say nothing get what the ranges of containers say.
+    Where `defaulted`, containers that say nothing get what the ranges of containers say.
     """
-    for name, limit in ranges:
-        whole = limit["type"].value == "Pod"
-        low, high = (amounts(limit[key]) for key in ("min", "max"))
-        for r, what in enumerate(_RESOURCES):
-            ratio = limit["maxLimitRequestRatio"][what].value
-            for wanted in _of_pod(spec, r) if whole else _of_containers(spec, r):
-                why = _why(wanted, low[r], high[r], None if ratio is None else parse(ratio))
-                if not why and whole and not defaulted:
-                    why = _why_silent(wanted, low[r], high[r])
-                if why:
-                    return f"LimitRange {namespace}/{name} forbids a copy: {what} {why}"
-    return ""
+    whole = limit["type"].value == "Pod"
+    low, high = (amounts(limit[key]) for key in ("min", "max"))
+    for r, what in enumerate(_RESOURCES):
+        ratio = limit["maxLimitRequestRatio"][what].value
+        for wanted in _of_pod(spec, r) if whole else _of_containers(spec, r):
+            why = _why(wanted, low[r], high[r], None if ratio is None else parse(ratio))
+            if not why and whole and not defaulted:
+                why = _why_silent(wanted, low[r], high[r])
+            if why:
+                yield f"{what} {why}"
 
 
 def _of_containers(spec: PodSpec, r: int) -> Iterator[_Asked]:

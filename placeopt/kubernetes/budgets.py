@@ -14,7 +14,7 @@ from placeopt.kubernetes.replicas import Replica, grouped
 
 
 def hold_by_budgets(
-    cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str], *, holds: bool
+    cluster: ClusterObjects, found: Sequence[Replica], why: list[list[str]], *, holds: bool
 ) -> None:
     """Hold the pods of budgets that allow no disruption, if these are what `holds` them.
 
@@ -34,7 +34,7 @@ def hold_by_budgets(
         elif holds and _allowed(budget, len(own)) <= 0:
             for unit in own:
                 text = "pods whose PodDisruptionBudget allows no disruption"
-                why.setdefault(place[id(unit)], text)
+                why[place[id(unit)]].append(text)
         else:
             text = (
                 "PodDisruptionBudgets: points with 0 disruptions keep them, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from placeopt.kubernetes.calls import WorkloadGraph
@@ -36,12 +36,23 @@ class ReadCluster:
     latencies: Latencies
     prices: PriceBook | None = None
 
+    def mapped(self, change: Callable[[Replica], Replica | None]) -> ReadCluster:
+        """Return the cluster with changed replicas; those of which `change` makes None are gone."""
+        made = {id(u): change(u) for u in self.units}
+        units, here = (
+            tuple(u for u in (made.get(id(old), old) for old in some) if u is not None)
+            for some in (self.units, self.site.units)
+        )
+        listed = ((made.get(id(u), u), name) for u, name in self.site.residents)
+        residents = tuple((u, name) for u, name in listed if u is not None)
+        site = replace(self.site, units=here, residents=residents)
+        return replace(self, units=units, site=site)
+
     def holding(self, why: Mapping[int, str]) -> ReadCluster:
         """Return the cluster with some replicas held where they are: id of a replica -> why."""
-        held = {id(u): replace(u, stays=u.stays or why[id(u)]) for u in self.units if id(u) in why}
-        units = tuple(held.get(id(u), u) for u in self.units)
-        here = tuple(held.get(id(u), u) for u in self.site.units)
-        return replace(self, units=units, site=replace(self.site, units=here))
+        if not why:
+            return self
+        return self.mapped(lambda u: replace(u, pins=(*u.pins, why[id(u)])) if id(u) in why else u)
 
     def with_replicas(self, here: tuple[Replica, ...]) -> ReadCluster:
         """Return the cluster with other replicas to place: those of now, moved or left out."""

@@ -6,13 +6,13 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
-from placeopt.core.files.documents import Document
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.core.public import public
@@ -27,7 +27,7 @@ from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerate
 from placeopt.kubernetes.kin import with_kin
 from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.latency import Latencies, latencies
-from placeopt.kubernetes.manifests import ClusterObjects, ReadViews
+from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -59,109 +59,97 @@ _SUBJECTS_KEPT = 20
 
 @dataclass
 class Imported:
-    """The instance, what its names are in the cluster, the notes of the import, and its source."""
+    """The instance, what its names are in the cluster, the notes of the import, and its source.
+
+    Attributes
+    ----------
+    document, problem, origin, notes :
+    cluster : ReadCluster
+        What the instance was made from.
+    options : ImportOptions
+    files : sequence of path
+        Of the cluster.
+    read : Notes
+        What was noted before the instance was made.
+    """
 
     document: dict[str, Any]
     problem: Problem
     origin: Origin
     notes: Notes
     cluster: ReadCluster
-    source: Snapshot
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Files that were read: they may be imported more than once.
-
-    Attributes
-    ----------
-    files : sequence of path
-    documents : list of (name, documents)
-        What stands in each file.
-    tables : ReadTables
-        What the files beside those of the cluster say.
-    table_notes : Notes
-    latency : path, optional
-    target : str
-    options : ImportOptions
-    read : ReadViews
-        What was read of the documents by now.
-    """
-
-    files: Sequence[AnyPath]
-    documents: list[tuple[str, list[View]]]
-    tables: ReadTables
-    table_notes: Notes
-    latency: AnyPath | None
-    target: str
     options: ImportOptions
-    read: ReadViews = field(default_factory=ReadViews)
+    files: Sequence[AnyPath]
+    read: Notes
 
     def changed(
         self,
-        change: Callable[[Document], Document],
+        cluster: ReadCluster,
         options: ImportOptions | None = None,
-        tables: Callable[[ReadTables], ReadTables] | None = None,
+        left_out: Mapping[str, str] = MappingProxyType({}),
     ) -> Imported:
-        """Import anew, as if the files had every object changed.
+        """Return the instance of a changed cluster: no file is read again.
 
         Parameters
         ----------
-        change : callable
-            ``change(object) -> object``: it returns another one, and leaves its argument as it is.
+        cluster : ReadCluster
         options : ImportOptions, optional
             Other options.
-        tables : callable, optional
-            What changes in the tables beside the files of the cluster.
+        left_out : mapping of str to str
+            What the change leaves out, by its label, and why.
 
         Raises
         ------
         PlaceoptError
             As `import_files` does.
         """
+        read = Notes()
+        read.taken((None, self.read))
+        for label, text in left_out.items():
+            read.leave_out(text, label)
+        target = self.problem.problem
         with no_collection():
-            documents = [
-                (name, [v.changed(change) for view in views for v in self.read.objects(view)])
-                for name, views in self.documents
-            ]
-            read = self.tables if tables is None else tables(self.tables)
-            made = replace(self, documents=documents, tables=read, options=options or self.options)
-            return made.imported()
+            return _instance_of(cluster, options or self.options, self.files, target, read)
 
-    def imported(self) -> Imported:
-        """Make the stages one after another: objects, the cluster, the instance."""
-        notes, target, options = Notes(), self.target, self.options
-        notes.taken((None, self.table_notes))
-        objects = notes.taken(objects_stage(self.documents, self.tables, options, self.read))
-        cluster = notes.taken(cluster_stage(objects, self.tables, self.latency, target, options))
-        instance = notes.taken(problem_stage(cluster, target, options))
-        try:
-            problem = from_document(instance.document)
-        except DocumentError as error:
-            raise error.in_file(", ".join(map(str, self.files))) from None
-        for warning in problem.warnings():
-            notes.add("assumption", f"warning of the instance: {warning}")
-        existing = tuple(os.path.abspath(file) for file in self.files if str(file) != STDIN)
-        if len(existing) < len(self.files) or not _can_replay(objects, target):
-            existing = ()
-        origin = Origin(
-            instance=InstanceRef(**asdict(problem.instance_name)),
-            items=instance.items,
-            nodes=instance.nodes,
-            budgets=origin_budgets(objects, cluster.units, instance.items),
-            files=existing,
-            digests=tuple(map(digest, existing)),
-            cluster=objects.uid,
-            price_unit=instance.document.get("price_unit"),
-            notes=_kept(notes),
-        )
-        notes.counts = {
-            "nodes": len(cluster.site.nodes),
-            "workloads": len({unit.owner for unit in cluster.units}),
-            "replicas": len(cluster.units),
-            "calls": len(cluster.calls.edges),
-        }
-        return Imported(instance.document, problem, origin, notes, cluster, self)
+
+def _instance_of(
+    cluster: ReadCluster,
+    options: ImportOptions,
+    files: Sequence[AnyPath],
+    target: str,
+    read: Notes,
+) -> Imported:
+    """Make the instance of a cluster; `read` was noted before."""
+    notes, objects = Notes(), cluster.objects
+    notes.taken((None, read))
+    instance = notes.taken(problem_stage(cluster, target, options))
+    try:
+        problem = from_document(instance.document)
+    except DocumentError as error:
+        raise error.in_file(", ".join(map(str, files))) from None
+    for warning in problem.warnings():
+        notes.add("assumption", f"warning of the instance: {warning}")
+    existing = tuple(os.path.abspath(file) for file in files if str(file) != STDIN)
+    if len(existing) < len(files) or not _can_replay(objects, target):
+        existing = ()
+    origin = Origin(
+        instance=InstanceRef(**asdict(problem.instance_name)),
+        items=instance.items,
+        nodes=instance.nodes,
+        budgets=origin_budgets(objects, cluster.units, instance.items),
+        files=existing,
+        digests=tuple(map(digest, existing)),
+        cluster=objects.uid,
+        price_unit=instance.document.get("price_unit"),
+        notes=_kept(notes),
+    )
+    notes.counts = {
+        "nodes": len(cluster.site.nodes),
+        "workloads": len({unit.owner for unit in cluster.units}),
+        "replicas": len(cluster.units),
+        "calls": len(cluster.calls.edges),
+    }
+    return Imported(instance.document, problem, origin, notes, cluster, options, files, read)
 
 
 @public
@@ -248,8 +236,11 @@ def _imported(
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     documents = manifests.read_documents(files)
     zones = manifests.zones(documents) if tables.candidates is not None else {}
-    read, notes = tables_stage(tables, target, options, zones)
-    return Snapshot(files, documents, read, notes, tables.latency, target, options).imported()
+    notes = Notes()
+    read = notes.taken(tables_stage(tables, target, options, zones))
+    objects = notes.taken(objects_stage(documents, read, options))
+    cluster = notes.taken(cluster_stage(objects, read, tables.latency, target, options))
+    return _instance_of(cluster, options, files, target, notes)
 
 
 class ReadTables(NamedTuple):
@@ -287,11 +278,10 @@ def objects_stage(
     documents: Sequence[tuple[str, list[View]]],
     read: ReadTables,
     options: ImportOptions,
-    before: ReadViews | None = None,
 ) -> tuple[ClusterObjects, Notes]:
     """Return the objects of the documents, and the nodes of tables; and what is to be noted."""
     with recorded() as notes:
-        objects = manifests.objects_of(documents, options.rules.namespaces, before)
+        objects = manifests.objects_of(documents)
         paths, nodes = [path for path, _ in read.nodes], [node for _, node in read.nodes]
         for path, node in zip(paths, with_kin(objects, nodes), strict=True):
             with tolerated():
@@ -361,8 +351,8 @@ def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> l
         results = scale(results, options.replicas, Admission(objects))
     if target not in _ANEW or (target == "edge-cloud" and objects.pods):
         results = held(objects, results, options.rules)
-    elif options.rules.namespaces:
-        results = [u for u in results if u.namespace in options.rules.namespaces]
+    else:
+        results = [u for u in results if options.rules.plans(u.namespace)]
     if all(unit.bound for unit in results):
         check_faults()
         remedy = "see the namespaces and the state of the pods"
@@ -371,6 +361,13 @@ def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> l
         with tolerated():
             name_dropped_rules(results, target)
     return results
+
+
+def with_objects(
+    cluster: ReadCluster, objects: ClusterObjects, options: ImportOptions
+) -> ReadCluster:
+    """Return a cluster with other objects, its replicas being the same."""
+    return replace(cluster, objects=objects, site=_site(objects, cluster.units, options))
 
 
 def _site(

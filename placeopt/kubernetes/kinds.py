@@ -49,7 +49,8 @@ RESOURCES = (
 )
 #: The command whose output has all that an import reads.
 DUMP = f"kubectl get {RESOURCES} -A -o json"
-#: Kinds that a plan knows nothing of where the files hold none, and that it may depend on.
+#: Kinds that a plan knows nothing of where the files hold none, and that it may depend on; and
+#: those of pods with claims of volumes.
 _EXPECTED = (
     "PodDisruptionBudget",
     "ResourceQuota",
@@ -58,14 +59,14 @@ _EXPECTED = (
     "ReplicaSet",
     "DaemonSet",
     "HorizontalPodAutoscaler",
+    "Namespace",
+)
+_OF_VOLUMES = (
     "PersistentVolumeClaim",
     "PersistentVolume",
     "StorageClass",
     "CSINode",
     "VolumeAttachment",
-    "PriorityClass",
-    "RuntimeClass",
-    "Namespace",
 )
 #: What a note says of them.
 ABSENT = "not in the files, counted as not in the cluster"
@@ -159,15 +160,18 @@ _IDLE = {
 }
 
 
-def absent(held: Collection[str]) -> list[str]:
+def absent(held: Collection[str], *, volumes: bool = False) -> list[str]:
     """Return the kinds that a plan may depend on and that files, which hold some kinds, do not.
+
+    `volumes` says whether pods have claims of volumes.
 
     Examples
     --------
     >>> absent({"Pod", "Node", "Deployment", "ReplicaSet", "ResourceQuota"})[:2]
     ['PodDisruptionBudget', 'LimitRange']
     """
-    return [kind for kind in _EXPECTED if kind not in held]
+    expected = (*_EXPECTED, *(_OF_VOLUMES if volumes else ()))
+    return [kind for kind in expected if kind not in held]
 
 
 def matters(kind: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -38,43 +38,6 @@ _MAX_NESTED_LISTS = 5
 _ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
 #: Phases of pods that have ended.
 ENDED = ("Succeeded", "Failed")
-
-
-@dataclass
-class ReadViews:
-    """Objects that were read before, by view: after a change only what changed is read again.
-
-    Attributes
-    ----------
-    flat : dict of View to list of View
-        The objects of a document.
-    heads : dict of View to ObjectMeta
-    pods : dict of View to Pod
-        Before the rules of other objects apply to them.
-    """
-
-    flat: dict[View, list[View]] = field(default_factory=dict)
-    heads: dict[View, ObjectMeta] = field(default_factory=dict)
-    pods: dict[View, Pod] = field(default_factory=dict)
-
-    def objects(self, document: View) -> list[View]:
-        """Return the objects of a document, the members of lists one by one."""
-        if document not in self.flat:
-            self.flat[document] = list(_flat(document))
-            self.flat |= {view: [view] for view in self.flat[document]}
-        return self.flat[document]
-
-    def head(self, view: View, kind: str) -> ObjectMeta:
-        """Return the metadata of an object of a kind."""
-        if view not in self.heads:
-            self.heads[view] = objects.meta(view, namespaced=kind not in UNSPACED)
-        return self.heads[view]
-
-    def pod(self, view: View, about: ObjectMeta) -> Pod:
-        """Return a pod."""
-        if view not in self.pods:
-            self.pods[view] = objects.pod(view, about)
-        return self.pods[view]
 
 
 @dataclass
@@ -114,7 +77,6 @@ class ClusterObjects:
     _templates: dict[tuple[str, str], dict[str, ContainerSpec]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     documents: list[View] = field(default_factory=list)
-    read: ReadViews = field(default_factory=ReadViews)
 
     def template_of(self, pod: Pod) -> dict[str, ContainerSpec]:
         """Return the containers of the template that copies of a pod are made of, by name.
@@ -164,9 +126,9 @@ def _named_after(pod: ObjectMeta, kind: str, name: str) -> tuple[str, str]:
     return kind, name
 
 
-def load(paths: Iterable[AnyPath], namespaces: Sequence[str] = ()) -> ClusterObjects:
+def load(paths: Iterable[AnyPath]) -> ClusterObjects:
     """Return the objects of files; see `read_documents` and `objects_of`."""
-    return objects_of(read_documents(paths), namespaces)
+    return objects_of(read_documents(paths))
 
 
 def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
@@ -188,38 +150,34 @@ def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
 
 def objects_of(
     files: Iterable[tuple[str, list[View]]],
-    namespaces: Sequence[str] = (),
-    before: ReadViews | None = None,
 ) -> ClusterObjects:
     """Return what the documents of files hold, as one cluster.
 
     Parameters
     ----------
     files : iterable of (name, documents)
-    namespaces : sequence of str
-        Only their workloads; all where it is empty. Pods of others are read, too.
-    before : ReadViews, optional
-        What was read of these views before; it is told of the others.
 
     Raises
     ------
     DocumentError
         Names the files, the lines and what is wrong.
     """
-    cluster = ClusterObjects(read=before or ReadViews())
+    cluster = ClusterObjects()
     seen = dict[tuple[str, ...], View]()
     held = set[str]()
     for file, documents in files:
         kinds: Counter[str] = Counter()
-        for view in itertools.chain.from_iterable(map(cluster.read.objects, documents)):
+        for view in itertools.chain.from_iterable(map(_flat, documents)):
             with tolerated():
-                kinds[_take(cluster, view, seen, namespaces)] += 1
+                kinds[_take(cluster, view, seen)] += 1
         cluster.files.append(file)
         cluster.documents += documents
         note_file(file, kinds)
         held |= kinds.keys()
-    for kind in absent(held) if cluster.pods and cluster.nodes else ():
-        note("assumption", ABSENT, kind)
+    if cluster.pods and cluster.nodes:
+        claims = any(claim for pod in cluster.pods for _, _, claim in pod.spec.volumes)
+        for kind in absent(held, volumes=claims):
+            note("assumption", ABSENT, kind)
     for k, pod in enumerate(cluster.pods):
         with tolerated():
             spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
@@ -307,7 +265,6 @@ def _take(
     cluster: ClusterObjects,
     view: View,
     seen: dict[tuple[str, ...], View],
-    namespaces: Sequence[str],
 ) -> str:
     """Add an object to the cluster; return its kind."""
     kind = view["kind"].text()
@@ -327,7 +284,7 @@ def _take(
         if kind == "VerticalPodAutoscaler":
             _note_autoscaler(view)
         return kind
-    about = cluster.read.head(view, kind)
+    about = objects.meta(view, namespaced=kind not in UNSPACED)
     identity = (kind, about.namespace, about.name)
     if identity in seen:
         if seen[identity].value != view.value:
@@ -340,10 +297,6 @@ def _take(
         note("assumption", "objects that stand twice, alike, are one", about.label)
         return kind
     seen[identity] = view
-    if kind != "Pod" and namespaces and about.namespace and about.namespace not in namespaces:
-        elsewhere = f"{kind} of other namespaces than {', '.join(namespaces)}"
-        note("left-out", elsewhere, about.label)
-        return kind
     _READERS[kind](cluster, view, about)
     return kind
 
@@ -394,7 +347,7 @@ def _node(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
 
 def _pod(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
     if view["status"] or view["spec"]["nodeName"]:
-        cluster.pods.append(cluster.read.pod(view, about))
+        cluster.pods.append(objects.pod(view, about))
     else:
         _workload(cluster, view, about)
 

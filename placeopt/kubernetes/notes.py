@@ -49,6 +49,14 @@ class Notes:
         if subject is not None:
             subjects[subject] = None
 
+    def leave_out(self, text: str, subject: str) -> None:
+        """Note that `subject`, of which an assumption was noted, is left out after all."""
+        for key in [k for k, own in self.found.items() if k[0] == "assumption" and subject in own]:
+            del self.found[key][subject]
+            if not self.found[key]:
+                del self.found[key]
+        self.add("left-out", text, subject)
+
     def read(self, file: str, kinds: Counter[str]) -> None:
         """Note a file and what it holds."""
         self.files.append({"file": file, "objects": dict(sorted(kinds.items()))})

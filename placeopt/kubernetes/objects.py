@@ -48,7 +48,7 @@ class HostPort(NamedTuple):
 
 
 #: Taints of the nodes that cluster-autoscaler and Karpenter are emptying.
-_GOING = {
+GOING = {
     "ToBeDeletedByClusterAutoscaler",
     "karpenter.sh/disrupted",
     "karpenter.sh/disruption",
@@ -495,7 +495,7 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         further=other_amounts(status["allocatable"], capacity=True),
         ready=_ready(status),
         cordoned=spec["unschedulable"].flag(),
-        going=bool(view["metadata"]["deletionTimestamp"]) or any(k in _GOING for k, *_ in taints),
+        going=bool(view["metadata"]["deletionTimestamp"]) or any(k in GOING for k, *_ in taints),
         taints=taints,
     )
 

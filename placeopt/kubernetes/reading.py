@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from placeopt.core.errors import DocumentError
@@ -77,12 +77,6 @@ class View:
 
     def __bool__(self) -> bool:
         return self.value is not None
-
-    def changed(self, change: Callable[[Any], Any]) -> View:
-        """Return what a change makes of the value, at its place; itself where nothing changes."""
-        value = change(self.value)
-        same = value is self.value
-        return self if same else View(value, self.source, self.document, self.parent, self.key)
 
     def items(self) -> Iterable[View]:
         """Return the members of a list, one after another; none where nothing is there."""

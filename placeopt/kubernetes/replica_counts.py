@@ -76,7 +76,7 @@ def scale(found: list[Replica], wanted: Mapping[Key, int], admission: Admission)
         added += more
         removed |= {id(unit) for unit in _last(own, len(own) - count)}
         note("assumption", "workloads that shall have as many replicas as --replicas", label)
-    kept = (replace(u, removed=True, stays="") if id(u) in removed else u for u in found)
+    kept = (replace(u, removed=True, pins=()) if id(u) in removed else u for u in found)
     return [*kept, *added]
 
 
@@ -85,7 +85,7 @@ def _more(mine: Sequence[Replica], count: int) -> list[Replica]:
     like, names = mine[0], {unit.name for unit in mine}
     free = (name for k in range(1, count + len(mine) + 1) if (name := _name(like, k)) not in names)
     return [
-        replace(like, name=next(free), pod=None, node=None, uid=None, stays="", ready=True)
+        replace(like, name=next(free), pod=None, node=None, uid=None, pins=(), ready=True)
         for _ in range(max(0, count))
     ]
 

@@ -34,6 +34,7 @@ from placeopt.kubernetes.volumes import (
 )
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 _MIRROR = "kubernetes.io/config.mirror"
 #: Replicas that manifests may ask for.
@@ -44,11 +45,11 @@ MAX_REPLICAS = 50_000
 class Replica:
     """One replica.
 
-    `node` is None where it does not run yet; `bound` says why it comes with its node, `stays` why
-    it must not move, both empty where that is not so; `ending` whether it is being deleted,
-    `removed` whether it has no place afterwards; `attached` are its volumes of drivers with limits,
-    `resized` the containers that ask for another amount than their template, `over_limits` whether
-    one asks for more than the limits of its template.
+    `node` is None where it does not run yet; `bound` says why it comes with its node, empty where
+    that is not so; `pins` are all reasons why it must not move, `stays` is the first; `ending`
+    whether it is being deleted, `removed` whether it has no place afterwards; `attached` are its
+    volumes of drivers with limits, `resized` the containers that ask for another amount than their
+    template, `over_limits` whether one asks for more than the limits of its template.
     """
 
     namespace: str
@@ -62,7 +63,7 @@ class Replica:
     spec: PodSpec
     size: PodSize
     bound: str = ""
-    stays: str = ""
+    pins: tuple[str, ...] = ()
     ready: bool = True
     uid: str | None = None
     removed: bool = False
@@ -70,6 +71,11 @@ class Replica:
     attached: frozenset[Attached] = frozenset()
     resized: frozenset[str] = frozenset()
     over_limits: bool = False
+
+    @property
+    def stays(self) -> str:
+        """Why it must not move, the first reason; empty where it may."""
+        return self.pins[0] if self.pins else ""
 
     @property
     def further(self) -> Mapping[str, int]:
@@ -122,6 +128,10 @@ class MovingRules:
     expendable: int | None = None
     adopts: bool = False
 
+    def plans(self, namespace: str) -> bool:
+        """Return whether a namespace is planned."""
+        return not self.namespaces or namespace in self.namespaces
+
     def is_fixed(self, kind: str, name: str) -> bool:
         """Return whether ``--pin KIND/NAME`` names a workload or a pod."""
         return (kind.lower(), name) in {(k.lower(), n) for k, n in self.pins}
@@ -158,7 +168,11 @@ def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:
             text = "pods that wait for a node (pending) are to be placed"
             note("assumption", text, pod.meta.label)
     pods = {(p.meta.namespace, *cluster.owner(p)) for p in cluster.pods if p.phase not in ENDED}
-    new = {k: w for k, w in cluster.workloads.items() if k not in pods and w.replicas}
+    new = {
+        k: w
+        for k, w in cluster.workloads.items()
+        if k not in pods and w.replicas and rules.plans(k[0])
+    }
     if rules.adopts:
         return result + _beside(cluster, new, rules)
     for key in new:
@@ -317,7 +331,7 @@ def _replicas(
     results: list[Replica] = []
     for (space, kind, name), workload in workloads.items():
         label = f"{space}/{name}"
-        if rules.namespaces and space not in rules.namespaces:
+        if not rules.plans(space):
             continue
         if kind == "CronJob":
             note("left-out", "CronJobs: they run at times only", label)
@@ -390,9 +404,9 @@ def article(word: str) -> str:
     return f"{'an' if word[:1] in 'AEIOU' else 'a'} {word}"
 
 
-def grouped(units: Iterable[Replica], of: Callable[[Replica], T]) -> dict[T, list[Replica]]:
-    """Return the replicas by the group that `of` names, in their order."""
-    results: dict[T, list[Replica]] = {}
+def grouped(units: Iterable[U], of: Callable[[U], T]) -> dict[T, list[U]]:
+    """Return replicas, or nodes, by the group that `of` names, in their order."""
+    results: dict[T, list[U]] = {}
     for unit in units:
         results.setdefault(of(unit), []).append(unit)
     return results

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from placeopt.core.errors import UsageError, did_you_mean
@@ -27,6 +27,9 @@ _SCALE_DOWN = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 _KEEP = "karpenter.sh/do-not-disrupt"
 #: A duration of Go, such as 30m or 1h30m: karpenter keeps the pod for so long.
 _DURATION = re.compile(r"([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+")
+#: Reasons that others ask for by name.
+OTHER_NAMESPACES = "pods of other namespaces"
+NOT_READY = "pods of workloads with a pod that is not ready"
 #: Kinds of workloads whose pods the exported steps can move.
 _ADOPTING = ("Deployment",)
 #: Kinds of workloads whose pods stay, and why.
@@ -38,18 +41,17 @@ _STAYING = {
 
 
 def held(cluster: ClusterObjects, found: Sequence[Replica], rules: MovingRules) -> list[Replica]:
-    """Return replicas that say why they must stay, where they must."""
-    why: dict[int, str] = {}  # by the place among them; the first reason counts
+    """Return replicas that say why they must stay, where they must: all reasons of each."""
+    why: list[list[str]] = [[] for _ in found]
     changing = under_way(cluster) if rules.adopts else {}
     for k, unit in enumerate(found):
         if unit.removed:
             continue
         if not unit.bound and (unit.node is not None or not cluster.pods):
             with tolerated():
-                if text := _why(unit, cluster, rules):
-                    why[k] = text
+                why[k] += _why(unit, cluster, rules)
             if unit.owner in changing:
-                why.setdefault(k, f"pods {changing[unit.owner].text}")
+                why[k].append(f"pods {changing[unit.owner].text}")
     if rules.adopts:
         _hold_unready(cluster, found, why)
         _hold_without_copy(cluster, found, why)
@@ -57,12 +59,12 @@ def held(cluster: ClusterObjects, found: Sequence[Replica], rules: MovingRules) 
     if not rules.adopts:
         with tolerated():
             _hold_by_rules(found, why)
-    result = [replace(u, stays=why[k]) if k in why else u for k, u in enumerate(found)]
+    result = [replace(u, pins=tuple(dict.fromkeys(own))) for u, own in zip(found, why, strict=True)]
     for unit in result:
         with tolerated():
             name_preferences(unit)
-        if unit.stays:
-            note("pinned", unit.stays, unit.label)
+        for text in unit.pins:
+            note("pinned", text, unit.label)
     return result
 
 
@@ -85,57 +87,57 @@ def require_pins(found: Sequence[Replica], rules: MovingRules) -> None:
         raise UsageError("; and ".join(unheard))
 
 
-def _why(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> str:
-    """Return why a pod must stay, as far as it says so itself."""
-    if rules.namespaces and unit.namespace not in rules.namespaces:
-        return "pods of other namespaces"
+def _why(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> Iterator[str]:
+    """Yield why a pod must stay, as far as it says so itself."""
+    if not rules.plans(unit.namespace):
+        yield OTHER_NAMESPACES
     if unit.namespace in rules.fixed_namespaces:
-        return f"pods of {unit.namespace} (--pin-namespace)"
+        yield f"pods of {unit.namespace} (--pin-namespace)"
     if unit.annotations.get(_SAFE) == "false":
-        return 'annotated safe-to-evict: "false"'
+        yield 'annotated safe-to-evict: "false"'
     if _protects(unit.annotations):
-        return "annotated do-not-disrupt"
+        yield "annotated do-not-disrupt"
     node = cluster.nodes.get(unit.node or "")
     if node is not None and keeps_its_node(node):
-        return "pods on nodes annotated do-not-disrupt or scale-down-disabled"
+        yield "pods on nodes annotated do-not-disrupt or scale-down-disabled"
     if rules.is_fixed(unit.kind, unit.workload) or rules.is_fixed("Pod", unit.name):
-        return "named by --pin"
-    if unit.kind in _STAYING:
-        return _STAYING[unit.kind]
+        yield "named by --pin"
     workload = cluster.workloads.get(unit.owner)
+    if unit.kind in _STAYING:
+        yield _STAYING[unit.kind]
+    elif rules.adopts and unit.kind not in _ADOPTING:
+        yield f"pods of {article(unit.kind)}, which steps cannot move pod by pod"
     if workload and workload.recreates:
-        return "pods of a Deployment that recreates: two copies must not run side by side"
+        yield "pods of a Deployment that recreates: two copies must not run side by side"
     if unit.spec.view["resourceClaims"]:
-        return "pods with resource claims (dynamic resource allocation)"
+        yield "pods with resource claims (dynamic resource allocation)"
     if rules.adopts and unit.over_limits:
-        return "pods that ask for more than the limits of their template: no copy could"
-    if rules.adopts and unit.kind not in _ADOPTING:
-        return f"pods of {article(unit.kind)}, which steps cannot move pod by pod"
-    return _why_volumes(unit, cluster, rules) or _why_ports(unit)
+        yield "pods that ask for more than the limits of their template: no copy could"
+    yield from _why_volumes(unit, cluster, rules)
+    yield from _why_ports(unit)
 
 
-def _why_volumes(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> str:
+def _why_volumes(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> Iterator[str]:
     safe, local = unit.annotations.get(_SAFE) == "true", unit.annotations.get(_LOCAL)
     spared = [part.strip() for part in local.split(",")] if isinstance(local, str) else []
     for name, kind, claim in unit.spec.volumes:
         if kind == "hostPath" and not safe and name not in spared:
-            return "pods with a hostPath volume"
+            yield "pods with a hostPath volume"
         if kind == "local":
-            return "pods with a local volume"
+            yield "pods with a local volume"
         if kind in SINGLE:
-            return "pods with a volume that one node at a time attaches"
+            yield "pods with a volume that one node at a time attaches"
         if kind in ("emptyDir", "ephemeral") and not (
             safe or rules.move_empty_dir or name in spared or _in_memory(unit, name)
         ):
-            return f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
+            yield f"pods with an {kind} volume on disk (--empty-dir move lets them move)"
         if (unit.namespace, claim) in cluster.lost_claims:
-            return "pods whose claim of a volume is lost or being deleted: no copy could start"
-        if kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim):
-            return (
+            yield "pods whose claim of a volume is lost or being deleted: no copy could start"
+        elif kind == "persistentVolumeClaim" and not _is_shared(cluster, unit.namespace, claim):
+            yield (
                 "pods with a volume claim that is not known to be shared between nodes "
                 "(ReadWriteMany)"
             )
-    return ""
 
 
 def _is_shared(cluster: ClusterObjects, namespace: str, claim: str) -> bool:
@@ -150,12 +152,10 @@ def _in_memory(unit: Replica, name: str) -> bool:
     return any(directory.value and directory["medium"].value == "Memory" for directory in own)
 
 
-def _why_ports(unit: Replica) -> str:
-    ports = (
-        any(c.host_ports for c in (*unit.spec.containers, *unit.spec.inits))
-        or unit.spec.view["hostNetwork"].flag()
-    )
-    return "pods with a port of their node (hostPort, hostNetwork)" if ports else ""
+def _why_ports(unit: Replica) -> Iterator[str]:
+    every = (*unit.spec.containers, *unit.spec.inits)
+    if any(c.host_ports for c in every) or unit.spec.view["hostNetwork"].flag():
+        yield "pods with a port of their node (hostPort, hostNetwork)"
 
 
 def evictable(unit: Replica) -> bool:
@@ -183,13 +183,18 @@ def keeps_its_node(node: KubernetesNode) -> bool:
     return _protects(annotations) or annotations.get(_SCALE_DOWN) == "true"
 
 
+def without_protection(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations of a node without those that keep it."""
+    return {key: value for key, value in annotations.items() if key not in (_KEEP, _SCALE_DOWN)}
+
+
 def _protects(annotations: Mapping[str, object]) -> bool:
     """Return whether do-not-disrupt is set: for good, or for a time."""
     value = annotations.get(_KEEP)
     return isinstance(value, str) and (value == "true" or bool(_DURATION.fullmatch(value)))
 
 
-def _hold_unready(cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str]) -> None:
+def _hold_unready(cluster: ClusterObjects, found: Sequence[Replica], why: list[list[str]]) -> None:
     """Hold the running pods of workloads with a pod that is not ready, or waits for a node.
 
     Their ReplicaSet would end that pod instead of the one that a step moves.
@@ -203,11 +208,11 @@ def _hold_unready(cluster: ClusterObjects, found: Sequence[Replica], why: dict[i
     for k, unit in enumerate(found):
         free = unit.node is not None and not unit.bound and not unit.removed
         if unit.owner in waiting and free:
-            why.setdefault(k, "pods of workloads with a pod that is not ready")
+            why[k].append(NOT_READY)
 
 
 def _hold_without_copy(
-    cluster: ClusterObjects, found: Sequence[Replica], why: dict[int, str]
+    cluster: ClusterObjects, found: Sequence[Replica], why: list[list[str]]
 ) -> None:
     """Hold the pods beside which no copy may be made."""
     admission = Admission(cluster)
@@ -215,13 +220,11 @@ def _hold_without_copy(
         if unit.pod is None and unit.node is None:
             admission.take(unit.namespace, unit.spec)
     for k, unit in enumerate(found if admission.asks else ()):
-        if unit.node is not None and not (unit.bound or unit.removed) and k not in why:
-            text = admission.why_no_copy(unit.namespace, unit.spec)
-            if text:
-                why[k] = text
+        if unit.node is not None and not (unit.bound or unit.removed):
+            why[k] += admission.forbidding(unit.namespace, unit.spec)
 
 
-def _hold_by_rules(found: Sequence[Replica], why: dict[int, str]) -> None:
+def _hold_by_rules(found: Sequence[Replica], why: list[list[str]]) -> None:
     """Hold the pods with required rules towards other pods.
 
     Pods that required anti-affinity keeps away from them are held, too.
@@ -233,23 +236,23 @@ def _hold_by_rules(found: Sequence[Replica], why: dict[int, str]) -> None:
             continue
         affinity = unit.spec.affinity
         if affinity["podAffinity"][hard].value:
-            why.setdefault(k, "pods with required affinity to other pods")
+            why[k].append("pods with required affinity to other pods")
         for term in affinity["podAntiAffinity"][hard].items():
-            why.setdefault(k, "pods with required anti-affinity to other pods")
+            why[k].append("pods with required anti-affinity to other pods")
             terms.setdefault(f"{unit.namespace} {term.value!r}", (unit.namespace, term))
         spread = [
             t["whenUnsatisfiable"].text("DoNotSchedule")
             for t in unit.spec.view["topologySpreadConstraints"].items()
         ]
         if "DoNotSchedule" in spread:
-            why.setdefault(k, "pods with a required topology spread")
+            why[k].append("pods with a required topology spread")
     spaces: dict[str, list[int]] = {}
     for k, unit in enumerate(found):
-        if not unit.bound and k not in why:
+        if not unit.bound and not why[k]:
             spaces.setdefault(unit.namespace, []).append(k)
     for space, term in terms.values():
         named = {s.text() for s in term["namespaces"].items()} or {space}
         anywhere = term["namespaceSelector"].value is not None
         for k in (k for s in (spaces if anywhere else named) for k in spaces.get(s, ())):
             if selects(term["labelSelector"], found[k].labels):
-                why.setdefault(k, "pods that the required anti-affinity of others keeps away")
+                why[k].append("pods that the required anti-affinity of others keeps away")

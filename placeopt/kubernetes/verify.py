@@ -256,8 +256,7 @@ class _Course:
     def _refusals(self, k: int, spec: PodSpec, name: str) -> Iterator[str]:
         """Yield why a copy would not be bound to a node; it counts there from now on."""
         unit, node = self.units[k], self.nodes[name]
-        if why := self.admission.why_no_copy(unit.namespace, spec):
-            yield why
+        yield from self.admission.forbidding(unit.namespace, spec)
         change = self.changing.get(unit.owner)
         if change is not None and self.where[k] is not None:
             yield f"it is a pod {change.text}: the controller may end the copy instead"

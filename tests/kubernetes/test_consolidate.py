@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_clusters import APART, node, pod
+from held_clusters import APART, answered, node, pod
 from scheduler_filters import replay
 from typer.testing import CliRunner
 
@@ -19,16 +19,6 @@ from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify
 
 RUNNER = CliRunner()
-
-
-def answered(path: Path, items: list[dict[str, Any]], *options: str, code: int = 0) -> Any:
-    """Return the answer for a cluster, as JSON."""
-    path.mkdir(exist_ok=True)
-    file = path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    done = RUNNER.invoke(app, ["consolidate", str(file), *options])
-    assert done.exit_code == code, done.output
-    return json.loads(done.stdout)
 
 
 def why(answer: Any, name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import edits
 import numpy as np
 import pytest
 from effort import tries
@@ -16,7 +17,6 @@ from little_clusters import container, deployment
 from little_clusters import node as big
 
 from placeopt.kubernetes import manifests
-from placeopt.kubernetes.consolidate import edits
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
 from placeopt.kubernetes.consolidate.situation import planned, solved
@@ -28,7 +28,7 @@ from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
-HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+HOSTNAME = "kubernetes.io/hostname"
 CLUSTERS = tries(12, 50)
 
 
@@ -39,12 +39,23 @@ def imported(folder: Path, objects: list[Any], options: ImportOptions = OPTIONS)
     return import_files([file], "rolling-update", options)
 
 
-def edited(objects: list[Any], lift: Lift) -> list[Any]:
-    """Return the objects as somebody would edit them for a lift; by the lift's own change if rare.
+#: Part of a cause -> how somebody would edit the pods of its owner.
+BY_HAND: dict[str, Any] = {
+    "safe-to-evict": edits.without_annotations(edits.SAFE_TO_EVICT),
+    "annotated do-not-disrupt": edits.without_annotations(edits.DO_NOT_DISRUPT),
+    "volume on disk": edits.safe_to_evict,
+    "hostPath volume": edits.safe_to_evict,
+    "port of their node": edits.without_ports,
+    "one node at a time": edits.without_volumes({"gcePersistentDisk"}),
+    "with resource claims": edits.without_fields("resourceClaims"),
+    "pods of a Job": edits.ended,
+}
 
-    Written without the code under test for what is most common.
-    """
+
+def edited(objects: list[Any], lift: Lift) -> list[Any]:
+    """Return the objects as somebody would edit them for a lift: without the code under test."""
     made = copy.deepcopy(objects)
+    name = lift.subject.partition("/")[2]
     if lift.cause == "taint":
         for thing in made:
             if thing["kind"] == "Node":
@@ -55,27 +66,16 @@ def edited(objects: list[Any], lift: Lift) -> list[Any]:
         meta = thing["metadata"]
         if thing["kind"] != "Pod" or (meta.get("namespace"), meta["name"]) not in lift.pods:
             continue
-        spec, affinity = thing["spec"], thing["spec"].get("affinity", {})
-        if lift.cause.startswith("annotated safe-to-evict"):
-            meta["annotations"].pop("cluster-autoscaler.kubernetes.io/safe-to-evict")
-        elif lift.cause.startswith("anti-affinity by hostname"):
-            terms = affinity["podAntiAffinity"].pop(HARD)
-            kept = [t for t in terms if t["topologyKey"] != "kubernetes.io/hostname"]
-            affinity["podAntiAffinity"][HARD] = kept
-        elif lift.cause == "annotated do-not-disrupt":
-            del meta["annotations"]
+        if lift.cause.startswith("anti-affinity by "):
+            edits.without_affinity("podAntiAffinity", HOSTNAME)(thing)
         elif lift.cause == "node selector":
-            spec.pop("nodeSelector", None)
-            affinity.get("nodeAffinity", {}).pop(HARD, None)
+            edits.without_affinity("nodeAffinity")(thing)
         elif lift.cause.startswith("spread over "):
-            spec["topologySpreadConstraints"] = [
-                t
-                for t in spec["topologySpreadConstraints"]
-                if t.get("whenUnsatisfiable") == "ScheduleAnyway"
-                or not lift.cause.endswith(f"{t['topologyKey'].rpartition('/')[2]}s")
-            ]
+            edits.without_spread("zone")(thing)
+        elif "StatefulSet" in lift.cause or "without a controller" in lift.cause:
+            edits.of_deployment(name)(thing)
         else:
-            return [lift.change(thing) for thing in objects]
+            next(edit for part, edit in BY_HAND.items() if part in lift.cause)(thing)
     return made
 
 
@@ -134,7 +134,7 @@ def test_lifts_save_what_a_new_solve_of_the_edited_dump_saves(tmp_path: Path) ->
         assert {why.name for why in nodes} == set(base.staying)
         for one in lifts:
             assert one.saving is not None, one.lift.key
-            other = imported(tmp_path, edited(objects, one.lift), one.lift.options or OPTIONS)
+            other = imported(tmp_path, edited(objects, one.lift))
             fresh = max(0.0, base.cost - solved(other).cost)
             assert one.saving == pytest.approx(fresh, abs=1e-6), one.lift.key
             saved, computed = saved + (fresh > 0), computed + 1
@@ -211,25 +211,53 @@ def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_p
     assert any("limits of its machines" in r.text for node in why for r in node.reasons)
 
 
-def test_only_what_changes_is_read_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    objects, runtime = cluster(3), {"kind": "RuntimeClass", "metadata": {"name": "kata"}}
-    runtime |= {"apiVersion": "node.k8s.io/v1", "overhead": {"podFixed": {"cpu": "250m"}}}
-    objects.append(runtime)
-    pods = [thing for thing in objects if thing["kind"] == "Pod"]
-    for thing in pods:
-        thing["spec"]["runtimeClassName"] = "kata"
-    first = imported(tmp_path, objects)
-    read: list[str] = []
-    pod_of = manifests.objects.pod
-    monkeypatch.setattr(
-        manifests.objects, "pod", lambda v, about: read.append(about.name) or pod_of(v, about)
-    )
-    assert first.source.changed(edits.nothing).document == first.document
-    assert read == []
+def test_nothing_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = planned(imported(tmp_path, cluster(3)))
+    assert base.imported.changed(base.imported.cluster).document == base.imported.document
+    monkeypatch.setattr(manifests, "objects_of", None)
+    monkeypatch.setattr(manifests.objects, "pod_spec", None)
+    savings = [one.saving for one in lifted(base, lifts_of(base))]
+    assert savings and None not in savings
 
-    name = pods[0]["metadata"]["name"]
-    change = edits.on_objects("Pod", [("shop", name)], edits.safe_to_evict)
-    other = first.source.changed(change)
-    assert read == [name]
-    assert other.document == imported(tmp_path, list(map(change, objects))).document
-    assert first.source.changed(edits.nothing).document == first.document
+
+#: Two things that hold a pod of a cluster with room for it elsewhere.
+TWICE: tuple[dict[str, Any], ...] = (
+    {
+        "annotations": {"karpenter.sh/do-not-disrupt": "true"},
+        "volumes": [{"name": "v", "emptyDir": {}}],
+    },
+    {
+        "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
+        "hostNetwork": True,
+    },
+    {"owner": "StatefulSet", "resourceClaims": [{"name": "gpu"}]},
+    {"owner": None, "volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "x"}}]},
+    {"owner": "Job", "annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+)
+
+
+@pytest.mark.parametrize("hold", TWICE)
+def test_all_reasons_are_named_and_one_alone_frees_nothing(
+    hold: dict[str, Any], tmp_path: Path
+) -> None:
+    """A Job that ends takes all of its reasons along."""
+    objects = [node("n1"), node("n2"), pod("web-1", "n1"), pod("db-1", "n2", **hold)]
+    objects.append(pod("kept-1", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"}))
+    base = planned(imported(tmp_path, objects))
+    lifts = lifted(base, lifts_of(base))
+    own = [one for one in lifts if one.lift.subject.startswith("shop/db")]
+    reasons = next(why for why in why_nodes_stay(base, lifts) if why.name == "n2").reasons
+    assert len({r.text for r in reasons}) == 2
+    assert {one.lift.cause for one in own} == {r.text for r in reasons}
+    for one in own:
+        assert one.saving == (1 if "Job" in one.lift.cause else 0), one.lift.cause
+
+
+def test_safe_to_evict_lifts_all_that_it_is_about(tmp_path: Path) -> None:
+    both = [{"name": "v", "emptyDir": {}}, {"name": "w", "hostPath": {"path": "/x"}}]
+    objects = [node("n1"), node("n2"), pod("web-1", "n1"), pod("db-1", "n2", volumes=both)]
+    objects.append(pod("kept-1", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"}))
+    base = planned(imported(tmp_path, objects))
+    own = [one for one in lifted(base, lifts_of(base)) if one.lift.subject == "shop/db"]
+    assert [one.saving for one in own] == [1, 1]
+    assert {one.lift.words for one in own} == {'annotate shop/db safe-to-evict: "true"'}

@@ -21,6 +21,7 @@ from placeopt.core.errors import PlaceoptError
 #: The rows that hold.
 ROWS = (
     "cutlist",
+    "waits",
     "evictlocal",
     "overfull",
     "startuptaint",

@@ -120,7 +120,16 @@ def test_what_a_dump_does_not_hold_is_named(there: str, tmp_path: Path) -> None:
             == (name == "without")
         )
     assert there in told["without"] and there not in told["with"]
-    assert {"Namespace", "PriorityClass", "PersistentVolumeClaim"} <= set(told["with"])
+    assert "Namespace" in told["with"] and "PersistentVolume" not in told["with"]
+
+
+def test_volumes_are_expected_where_pods_claim_some(tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json"
+    claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
+    file.write_text(json.dumps(listed([*NODES, *PODS, pod("db-1", "n1", volumes=claim)])))
+    done = RUNNER.invoke(app, ["consolidate", str(file), "--format", "json"])
+    lacks = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"}
+    assert lacks <= set(_absent(json.loads(done.stdout)))
 
 
 def test_manifests_are_no_dump(tmp_path: Path) -> None:

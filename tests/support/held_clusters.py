@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+
+from typer.testing import CliRunner
+
+from placeopt.cli import app
 
 APART = {
     "podAntiAffinity": {
@@ -55,3 +61,13 @@ def pod(
     }
     status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
+
+
+def answered(path: Path, items: list[dict[str, Any]], *options: str, code: int = 0) -> Any:
+    """Return the answer for a cluster, as JSON."""
+    path.mkdir(exist_ok=True)
+    file = path / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    done = CliRunner().invoke(app, ["consolidate", str(file), *options])
+    assert done.exit_code == code, done.output
+    return json.loads(done.stdout)

@@ -2,8 +2,7 @@
 
 ==============  ====================================================================================
 ``situation``   a cluster, its cheapest plan, and the nodes that are paid for then
-``edits``       changes of the cluster's objects that may let it shrink
-``lifts``       what each of these changes would save: the changed cluster is solved again
+``lifts``       what each thing that holds pods would save if it were lifted: solved again
 ``wishes``      changes of what pods ask for and of what may be bought
 ``reasons``     why each node that stays is still there
 ``answer``      all of it, as a document

@@ -1,36 +1,39 @@
 """What a cluster would save if one thing were lifted: a pin, a rule, a quota, a taint.
 
-A lift is a change of the cluster's objects, or of an option. Its saving is the difference between
-two cheapest plans: that of the cluster as it is, and that of the cluster so changed, which is
-imported and solved anew.
+A lift changes the cluster as it was read: it takes a reason away from pods, a rule from their
+specs, a taint from nodes. Its saving is the difference between two cheapest plans: that of the
+cluster as it is, and that of the cluster so changed, of which an instance is made and solved anew.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.capacity import keeping
-from placeopt.kubernetes.consolidate import edits
-from placeopt.kubernetes.consolidate.edits import Change, on_objects, on_pods
 from placeopt.kubernetes.consolidate.situation import Situation, solved
-from placeopt.kubernetes.importing import ReadTables
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import Replica, grouped
-from placeopt.kubernetes.volumes import SINGLE
+from placeopt.kubernetes.importing import Imported, with_objects
+from placeopt.kubernetes.objects import GOING, KubernetesNode, PodSpec
+from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.replicas import Replica
+from placeopt.kubernetes.staying import NOT_READY, OTHER_NAMESPACES, without_protection
+from placeopt.kubernetes.volumes import SINGLE, attached_by
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_HOSTNAME = "kubernetes.io/hostname"
+_HASH = "pod-template-hash"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
 #: So many pods each counts for where nodes can be bought: a search tries each kind of them.
 _BUYING = 10
 #: Pods that the searches for one lift together place, and orders of the moves to a deployment.
 _PODS, _ORDERS = 1000, 4
+#: Namespace and name of a pod.
+_Pod = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -45,32 +48,29 @@ class Lift:
         Whose: a workload, a node, a namespace, a taint.
     words : str
         What to do.
+    kind : str
+        What holds pods: a ``pin``, so that they can move nowhere; a ``rule``, which says where they
+        may; their ``size``; the ``machines`` that may be bought.
     pods : frozenset of (namespace, name)
         Whom it holds.
-    pins : bool
-        Whether they can move nowhere; else a rule says where they may.
     change : callable
-        What to change in the objects of the cluster.
-    options : ImportOptions, optional
-        Other options of the import.
-    tables : callable, optional
-        What to change in the tables beside the files of the cluster.
+        ``change(imported) -> imported`` without what is lifted.
+    alone : frozenset of (namespace, name)
+        Those of `pods` that nothing else pins.
     """
 
     cause: str
     subject: str
     words: str
-    pods: frozenset[tuple[str, str]]
-    pins: bool
-    change: Change = edits.nothing
-    options: ImportOptions | None = None
-    tables: Callable[[ReadTables], ReadTables] | None = None
+    kind: Literal["pin", "rule", "size", "machines"]
+    pods: frozenset[_Pod]
+    change: Callable[[Imported], Imported]
+    alone: frozenset[_Pod]
 
     @property
     def reason(self) -> str:
         """Why a node stays that it frees."""
-        rules = not (self.pins or self.options or self.tables)
-        return f"required: {self.cause}" if rules else self.cause
+        return f"required: {self.cause}" if self.kind == "rule" else self.cause
 
     @property
     def key(self) -> tuple[str, str]:
@@ -132,16 +132,18 @@ def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lif
 
 
 def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
-    """Return the cluster after a lift; None where the changed cluster cannot be imported."""
+    """Return the cluster after a lift; None where no plan keeps all its rules."""
+    if not lift.alone:
+        return base
     try:
-        imported = base.imported.source.changed(lift.change, lift.options, lift.tables)
+        imported = lift.change(base.imported)
     except PlaceoptError:
         return None
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
-    work = 0 if bought and lift.tables is None else _PODS
+    work = 0 if bought and lift.kind != "machines" else _PODS
     other = solved(imported, base=base, work=work, tries=_ORDERS, seed=seed)
-    # new requests may be more than can be started
-    return other if lift.options is None or other.is_legal or not base.is_legal else None
+    # new requests may be more than can be started, and so may pods that waited
+    return other if other.is_legal or not base.is_legal else None
 
 
 def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
@@ -162,11 +164,11 @@ def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
     pinned = np.bincount(base.final[there & a.stuck], minlength=size)
     results = []
     for lift in lifts:
-        own = np.array([number[pod] for pod in lift.pods if pod in number], dtype=np.int64)
+        own = np.array([number[pod] for pod in lift.alone if pod in number], dtype=np.int64)
         own = own[there[own]]
         here = np.bincount(base.final[own], minlength=size)
         others = pinned - np.bincount(base.final[own[a.stuck[own]]], minlength=size)
-        share = np.minimum(here, 1) if lift.pins else here / np.maximum(pods, 1)
+        share = np.minimum(here, 1) if lift.kind == "pin" else here / np.maximum(pods, 1)
         results.append(float((price * share * (others == 0)).sum()))
     return results
 
@@ -174,32 +176,44 @@ def _promises(base: Situation, lifts: Sequence[Lift]) -> list[float]:
 # -- pods that stay --------------------------------------------------------------------------------
 
 
-def causes(base: Situation) -> dict[tuple[str, str], str]:
-    """Return why pods stay: (namespace, name) of each that does -> the cause."""
-    label = {f"{u.namespace}/{u.name}": (u.namespace, u.name) for u in base.imported.cluster.units}
-    results: dict[tuple[str, str], str] = {}
-    for text, subjects in base.imported.notes.of("pinned"):
+def causes(base: Situation) -> dict[_Pod, tuple[str, ...]]:
+    """Return why pods stay: (namespace, name) of each that does -> all reasons."""
+    label = {u.label: (u.namespace, u.name) for u in base.imported.cluster.site.units}
+    results: dict[_Pod, dict[str, None]] = {
+        (u.namespace, u.name): dict.fromkeys(u.pins)
+        for u in base.imported.cluster.site.units
+        if u.pins
+    }
+    for text, subjects in base.imported.notes.of("pinned"):  # those that rules found, too
         for subject in subjects:
             if subject in label:
-                results.setdefault(label[subject], text)
-    return results
+                results.setdefault(label[subject], {})[text] = None
+    return {pod: tuple(own) for pod, own in results.items()}
 
 
 def _pins(base: Situation) -> Iterator[Lift]:
     why = causes(base)
-    held = [u for u in base.imported.cluster.site.units if (u.namespace, u.name) in why]
-    groups = grouped(held, lambda u: (why[u.namespace, u.name], _subject(why, u)))
+    held = [
+        (cause, u)
+        for u in base.imported.cluster.site.units
+        for cause in why.get((u.namespace, u.name), ())
+    ]
+    groups: dict[tuple[str, str], list[Replica]] = {}
+    for cause, unit in held:
+        groups.setdefault((cause, _subject(cause, unit)), []).append(unit)
     for (cause, subject), own in groups.items():
-        made = next((f(base, own, cause) for start, f in _PINS.items() if start in cause), None)
-        words, change, options = made or ("", edits.nothing, None)
-        if words:
+        pin = next((pin for start, pin in _PINS.items() if start in cause), None)
+        if pin is not None:
             pods = frozenset((u.namespace, u.name) for u in own)
-            yield Lift(cause, subject, words, pods, True, change, options)
+            gone = (cause, *(text.format(*cause.split()[:2]) for text in pin.clears))
+            alone = frozenset(p for p in pods if all(text.startswith(gone) for text in why[p]))
+            words = pin.words.format(subject_of(own[0]), subject, *cause.split()[:2])
+            change = _Pinless(base, own, pin, gone)
+            yield Lift(cause, subject, words, "pin", pods, change, alone)
 
 
-def _subject(why: dict[tuple[str, str], str], unit: Replica) -> str:
+def _subject(cause: str, unit: Replica) -> str:
     """Return what has to be changed so that a pod may move."""
-    cause = why[unit.namespace, unit.name]
     if "--pin-namespace" in cause or cause.startswith(_OF_NAMESPACES):
         return unit.namespace
     if cause.startswith("pods on nodes annotated"):
@@ -208,7 +222,7 @@ def _subject(why: dict[tuple[str, str], str], unit: Replica) -> str:
 
 
 #: Beginnings of causes that hold a whole namespace.
-_OF_NAMESPACES = ("ResourceQuota", "LimitRange", "namespace", "pods of other namesp")
+_OF_NAMESPACES = ("ResourceQuota", "LimitRange", "namespace", OTHER_NAMESPACES)
 
 
 def subject_of(unit: Replica) -> str:
@@ -216,147 +230,176 @@ def subject_of(unit: Replica) -> str:
     return f"{unit.namespace}/{unit.workload}"
 
 
-Made = tuple[str, Change, ImportOptions | None]
+class _Pin(NamedTuple):
+    """What lifts a reason why pods stay.
+
+    `words` say what to do: {0} is the workload, {1} the subject, {2} and {3} the first words of the
+    cause. `clears` are the beginnings of other reasons that go with it. `spec` changes pods that
+    are lifted, `unit` all of their workload; `cluster` is what else changes.
+    """
+
+    words: str
+    clears: tuple[str, ...] = ()
+    spec: Callable[[PodSpec], PodSpec] | None = None
+    unit: Callable[[Replica], Replica | None] | None = None
+    cluster: Callable[[Imported, str], Imported] | None = None
 
 
-def _on(words: str, change: edits.PodChange) -> Callable[[Situation, list[Replica], str], Made]:
-    """Return what makes the lift that changes the pods of an owner."""
+class _Pinless:
+    """The change of an import that takes a reason from some pods."""
 
-    def made(base: Situation, mine: list[Replica], cause: str) -> Made:
-        owner = subject_of(mine[0])
-        return words.format(owner), _pods(mine, change), None
+    def __init__(self, base: Situation, own: Sequence[Replica], pin: _Pin, gone: tuple[str, ...]):
+        self.pin, self.gone = pin, gone
+        self.pods = {(u.namespace, u.name) for u in own}
+        self.owners = {u.owner for u in own}
+        self.node = own[0].node or ""
+        waits = (u for u in base.waits if gone[0] == NOT_READY and u.owner in self.owners)
+        self.waits = tuple(waits)
 
-    return made
+    def __call__(self, imported: Imported) -> Imported:
+        cluster = imported.cluster
+        objects = cluster.objects
 
+        def freed(unit: Replica) -> Replica | None:
+            result: Replica | None = unit
+            if (unit.namespace, unit.name) in self.pods:
+                result = replace(unit, pins=tuple(p for p in unit.pins if not self._goes(p)))
+                if self.pin.spec is not None:
+                    spec = self.pin.spec(unit.spec)
+                    attached = attached_by(objects, unit.namespace, unit.name, spec)
+                    result = replace(result, spec=spec, attached=attached)
+            if result is not None and self.pin.unit is not None and unit.owner in self.owners:
+                result = self.pin.unit(result)
+            return result
 
-def _pods(mine: Sequence[Replica], change: edits.PodChange) -> Change:
-    return on_pods({(u.namespace, u.name) for u in mine}, mine[0].owner, change)
+        cluster = cluster.mapped(freed)
+        if self.waits:
+            site = replace(cluster.site, units=(*cluster.site.units, *self.waits))
+            cluster = replace(cluster, units=(*cluster.units, *self.waits), site=site)
+        made = replace(imported, cluster=cluster)
+        if self.pin.cluster is not None:
+            made = self.pin.cluster(made, self.node)
+        return made.changed(made.cluster)
 
-
-def _as_deployment(base: Situation, mine: list[Replica], cause: str) -> Made:
-    words = "give {0} a Deployment" if mine[0].kind == "Pod" else "run {0} as a Deployment"
-    change = edits.of_deployment(mine[0].workload)
-    return words.format(subject_of(mine[0])), _pods(mine, change), None
-
-
-def _after_rollout(base: Situation, mine: list[Replica], cause: str) -> Made:
-    space, _, name = mine[0].owner
-    sets = {
-        (s, n)
-        for (s, n) in base.imported.cluster.objects.sets
-        if base.imported.cluster.objects.owners.get((s, "ReplicaSet", n)) == mine[0].owner[1:]
-        and s == space
-    }
-    pods = _pods(mine, edits.of_one_revision(name))
-    change = edits.both(pods, on_objects("Deployment", {(space, name)}, edits.settled))
-    if sets:
-        change = edits.both(change, on_objects("ReplicaSet", sets, edits.of_none))
-    return f"wait until the rollout of {subject_of(mine[0])} has ended", change, None
-
-
-def _recreating(base: Situation, mine: list[Replica], cause: str) -> Made:
-    space, _, name = mine[0].owner
-    change = on_objects("Deployment", {(space, name)}, edits.rolling)
-    return f"let {space}/{name} roll instead of recreate", change, None
-
-
-def _shared_claims(base: Situation, mine: list[Replica], cause: str) -> Made:
-    claims = {(u.namespace, claim) for u in mine for _, _, claim in u.spec.volumes if claim}
-    change = on_objects("PersistentVolumeClaim", claims, edits.shared) if claims else edits.nothing
-    return f"give {subject_of(mine[0])} a ReadWriteMany volume", change, None
+    def _goes(self, text: str) -> bool:
+        return text.startswith(self.gone)
 
 
-def _not_ready(base: Situation, mine: list[Replica], cause: str) -> Made:
-    owner = mine[0].owner
-    every = [u for u in base.imported.cluster.units if u.owner == owner]
-    return f"get all pods of {subject_of(mine[0])} ready", _pods(every, edits.ready), None
+def _edited(spec: PodSpec, **fields: object) -> PodSpec:
+    """Return a spec that says something else in some of its fields."""
+    v = spec.view
+    return replace(spec, view=View({**v.value, **fields}, v.source, v.document, v.parent, v.key))
 
 
-def _of_node(base: Situation, mine: list[Replica], cause: str) -> Made:
-    name = mine[0].node or ""
-    change = edits.without_annotations(edits.DO_NOT_DISRUPT, edits.SCALE_DOWN_DISABLED)
-    words = f"remove do-not-disrupt and scale-down-disabled from node {name}"
-    return words, on_objects("Node", {("default", name)}, change), None
+def _without_ports(spec: PodSpec) -> PodSpec:
+    containers, inits = (
+        [replace(c, host_ports=()) for c in every] for every in (spec.containers, spec.inits)
+    )
+    return replace(spec, containers=containers, inits=inits)
 
 
-def _quota(base: Situation, mine: list[Replica], cause: str) -> Made:
-    label = cause.split()[1]
-    space, _, name = label.partition("/")
-    change = on_objects("ResourceQuota", {(space, name)}, edits.unlimited)
-    return f"raise ResourceQuota {label}", change, None
+def _without_volumes(*kinds: str) -> Callable[[PodSpec], PodSpec]:
+    return lambda spec: replace(spec, volumes=[v for v in spec.volumes if v[1] not in kinds])
 
 
-def _limit_range(base: Situation, mine: list[Replica], cause: str) -> Made:
-    label = cause.split()[1]
-    space, _, name = label.partition("/")
-    change = on_objects("LimitRange", {(space, name)}, edits.without_limits)
-    return f"widen LimitRange {label}", change, None
+def _without_affinity(kind: str, topology: str = "") -> Callable[[PodSpec], PodSpec]:
+    """Remove required terms of an affinity, of one topology key or all; node selectors with them.
+
+    `kind` is ``nodeAffinity``, ``podAffinity`` or ``podAntiAffinity``.
+    """
+
+    def change(spec: PodSpec) -> PodSpec:
+        affinity = dict(spec.affinity.mapping())
+        own = dict(affinity.get(kind) or {})
+        terms = own.pop(_REQUIRED, None)
+        if topology and terms:
+            own[_REQUIRED] = [t for t in terms if t.get("topologyKey") != topology]
+        result = _edited(spec, affinity={**affinity, kind: own})
+        if kind != "nodeAffinity":
+            return result
+        return replace(_edited(result, nodeSelector=None), selector={})
+
+    return change
 
 
-def _attaching(base: Situation, mine: list[Replica], cause: str) -> Made:
-    change = on_objects("CSINode", (), edits.attaching_all)
-    return "let nodes attach more volumes", change, None
+def _without_spread(topology: str) -> Callable[[PodSpec], PodSpec]:
+    """Prefer the spread over a topology key instead of requiring it."""
+
+    def change(spec: PodSpec) -> PodSpec:
+        terms = [
+            {**term, "whenUnsatisfiable": "ScheduleAnyway"}
+            if term.get("topologyKey") == topology
+            else term
+            for term in spec.view["topologySpreadConstraints"].value
+        ]
+        return _edited(spec, topologySpreadConstraints=terms)
+
+    return change
 
 
-def _with_rules(base: Situation, words: str, **rules: object) -> Made:
-    options = base.imported.source.options
-    changed = replace(options, rules=replace(options.rules, **rules))  # type: ignore[arg-type]
-    return words, edits.nothing, changed
+def _unannotated(made: Imported, name: str) -> Imported:
+    """Let a node be annotated with nothing that keeps it."""
+    node = made.cluster.objects.nodes[name]
+    annotations = without_protection(node.meta.annotations)
+    return _with_nodes(
+        made, {name: replace(node, meta=replace(node.meta, annotations=annotations))}
+    )
 
 
-def _of_namespace(base: Situation, mine: list[Replica], cause: str) -> Made:
-    space = mine[0].namespace
-    rules = base.imported.source.options.rules
-    if "--pin-namespace" in cause:
-        kept = tuple(name for name in rules.fixed_namespaces if name != space)
-        return _with_rules(base, f"let pods of {space} move", fixed_namespaces=kept)
-    return _with_rules(base, f"plan {space}, too", namespaces=(*rules.namespaces, space))
+def _attaching_all(made: Imported, _: str) -> Imported:
+    """Let nodes attach any number of volumes."""
+    objects = replace(made.cluster.objects, volume_limits={})
+    return replace(made, cluster=replace(made.cluster, objects=objects))
 
 
-def _unpinned(base: Situation, mine: list[Replica], cause: str) -> Made:
-    names = {(mine[0].kind.lower(), mine[0].workload), *(("pod", u.name) for u in mine)}
-    rules = base.imported.source.options.rules
-    kept = tuple(pin for pin in rules.pins if (pin[0].lower(), pin[1]) not in names)
-    return _with_rules(base, f"leave {subject_of(mine[0])} out of --pin", pins=kept)
+def _with_nodes(made: Imported, changed: dict[str, KubernetesNode]) -> Imported:
+    """Return an import with other nodes in the place of some."""
+    objects = made.cluster.objects
+    objects = replace(objects, nodes={**objects.nodes, **changed})
+    return replace(made, cluster=with_objects(made.cluster, objects, made.options))
 
 
-#: Part of a cause -> what makes the lift.
-_PINS: dict[str, Callable[[Situation, list[Replica], str], Made]] = {
-    "annotated safe-to-evict": _on(
-        'remove safe-to-evict: "false" from {0}', edits.without_annotations(edits.SAFE_TO_EVICT)
+def _of_one_revision(unit: Replica) -> Replica:
+    return replace(unit, labels={**unit.labels, _HASH: "placeopt"})
+
+
+_ON_DISK = ("pods with a hostPath", "pods with an emptyDir", "pods with an ephemeral")
+_SAFE = _Pin('annotate {0} safe-to-evict: "true"', (*_ON_DISK, "annotated safe-to-evict"))
+#: Part of a cause -> what lifts it.
+_PINS: dict[str, _Pin] = {
+    "annotated safe-to-evict": _Pin('remove safe-to-evict: "false" from {0}'),
+    "pods on nodes annotated": _Pin(
+        "remove do-not-disrupt and scale-down-disabled from node {1}", cluster=_unannotated
     ),
-    "pods on nodes annotated": _of_node,
-    "annotated do-not-disrupt": _on(
-        "remove do-not-disrupt from {0}", edits.without_annotations(edits.DO_NOT_DISRUPT)
+    "annotated do-not-disrupt": _Pin("remove do-not-disrupt from {0}"),
+    "--pin-namespace": _Pin("let pods of {1} move"),
+    OTHER_NAMESPACES: _Pin("plan {1}, too"),
+    "named by --pin": _Pin("leave {0} out of --pin"),
+    "pods without a controller": _Pin("give {0} a Deployment"),
+    "pods of a StatefulSet": _Pin("run {0} as a Deployment"),
+    "which steps cannot move": _Pin("run {0} as a Deployment"),
+    "pods of a Job": _Pin("wait until {0} has ended", ("",), unit=lambda unit: None),
+    "that recreates": _Pin("let {0} roll instead of recreate"),
+    "in the middle of a rollout": _Pin(
+        "wait until the rollout of {0} has ended", unit=_of_one_revision
     ),
-    "--pin-namespace": _of_namespace,
-    "of other namespaces": _of_namespace,
-    "named by --pin": _unpinned,
-    "pods without a controller": _as_deployment,
-    "pods of a StatefulSet": _as_deployment,
-    "which steps cannot move": _as_deployment,
-    "pods of a Job": _on("wait until {0} has ended", edits.ended),
-    "that recreates": _recreating,
-    "in the middle of a rollout": _after_rollout,
-    "with resource claims": _on(
-        "run {0} without resource claims", edits.without_fields("resourceClaims")
+    "with resource claims": _Pin("run {0} without resource claims"),
+    "hostPath volume": _SAFE,
+    "volume on disk": _SAFE,
+    "with a local volume": _Pin(
+        "give {0} a volume that is not local", spec=_without_volumes("local")
     ),
-    "hostPath volume": _on('annotate {0} safe-to-evict: "true"', edits.safe_to_evict),
-    "volume on disk": _on('annotate {0} safe-to-evict: "true"', edits.safe_to_evict),
-    "with a local volume": _on(
-        "give {0} a volume that is not local", edits.without_volumes(["local"])
+    "one node at a time": _Pin(
+        "give {0} a volume that several nodes attach", spec=_without_volumes(*SINGLE)
     ),
-    "one node at a time": _on(
-        "give {0} a volume that several nodes attach", edits.without_volumes(SINGLE)
-    ),
-    "volume claim": _shared_claims,
-    "with a port of their node": _on("run {0} without a port of its node", edits.without_ports),
-    "is not ready": _not_ready,
-    "ResourceQuota": _quota,
-    "LimitRange": _limit_range,
-    "share volumes": _attaching,
-    "with required affinity to pods": _on(
-        "drop the required affinity of {0}", edits.without_affinity("podAffinity")
+    "volume claim": _Pin("give {0} a ReadWriteMany volume"),
+    "with a port of their node": _Pin("run {0} without a port of its node", spec=_without_ports),
+    "is not ready": _Pin("get all pods of {0} ready", unit=lambda unit: replace(unit, ready=True)),
+    "ResourceQuota": _Pin("raise ResourceQuota {3}", ("ResourceQuota {1} ",)),
+    "LimitRange": _Pin("widen LimitRange {3}", ("LimitRange {1} ",)),
+    "share volumes": _Pin("let nodes attach more volumes", cluster=_attaching_all),
+    "with required affinity to pods": _Pin(
+        "drop the required affinity of {0}", spec=_without_affinity("podAffinity")
     ),
 }
 
@@ -369,7 +412,7 @@ def _rules(base: Situation) -> Iterator[Lift]:
     why = causes(base)
     free = [u for u in base.imported.cluster.site.units if (u.namespace, u.name) not in why]
     held: dict[tuple[str, str], list[Replica]] = {}
-    changes: dict[str, edits.PodChange] = {}
+    changes: dict[str, Callable[[PodSpec], PodSpec]] = {}
     for unit in free:
         for cause, change in _rules_of(unit).items():
             held.setdefault((cause, subject_of(unit)), []).append(unit)
@@ -377,22 +420,23 @@ def _rules(base: Situation) -> Iterator[Lift]:
     for (cause, subject), own in held.items():
         words = f"prefer the {cause} of {subject} instead of requiring it"
         pods = frozenset((u.namespace, u.name) for u in own)
-        yield Lift(cause, subject, words, pods, False, _pods(own, changes[cause]))
+        lifted = _Pinless(base, own, _Pin(words, spec=changes[cause]), (cause,))
+        yield Lift(cause, subject, words, "rule", pods, lifted, pods)
 
 
-def _rules_of(unit: Replica) -> dict[str, edits.PodChange]:
+def _rules_of(unit: Replica) -> dict[str, Callable[[PodSpec], PodSpec]]:
     """Return the required rules of a pod about places and other pods: name -> its removal."""
-    affinity, result = unit.spec.affinity, dict[str, edits.PodChange]()
+    affinity, result = unit.spec.affinity, dict[str, Callable[[PodSpec], PodSpec]]()
     for term in unit.spec.view["topologySpreadConstraints"].items():
         if term["whenUnsatisfiable"].text("DoNotSchedule") == "DoNotSchedule":
             key = term["topologyKey"].text()
-            result[f"spread over {_plural(key)}"] = edits.without_spread(key)
+            result[f"spread over {_plural(key)}"] = _without_spread(key)
     for kind, name in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity")):
         for term in affinity[kind][_REQUIRED].items():
             key = term["topologyKey"].text()
-            result[f"{name} by {_short(key)}"] = edits.without_affinity(kind, key)
+            result[f"{name} by {_short(key)}"] = _without_affinity(kind, key)
     if unit.spec.selector or affinity["nodeAffinity"][_REQUIRED].value:
-        result["node selector"] = edits.without_affinity("nodeAffinity")
+        result["node selector"] = _without_affinity("nodeAffinity")
     return result
 
 
@@ -407,8 +451,18 @@ def _plural(key: str) -> str:
 def _taints(base: Situation) -> Iterator[Lift]:
     """Yield the lifts of taints that keep pods away, by key."""
     nodes = [base.imported.cluster.objects.nodes[name] for name in base.there]
+    every = frozenset(base.owners)
     for key in dict.fromkeys(taint[0] for node in nodes for taint in keeping(node)):
-        if not key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/")):
-            change = on_objects("Node", (), edits.without_taint(key))
-            every = frozenset(base.owners)
-            yield Lift("taint", key, f"remove the taint {key} from nodes", every, False, change)
+        told = key in GOING or key.startswith(("node.kubernetes.io/", "node-role.kubernetes.io/"))
+        if not told:
+            words = f"remove the taint {key} from nodes"
+            yield Lift("taint", key, words, "rule", every, partial(_untainted, key=key), every)
+
+
+def _untainted(imported: Imported, key: str) -> Imported:
+    nodes = {
+        name: replace(node, taints=[taint for taint in node.taints if taint[0] != key])
+        for name, node in imported.cluster.objects.nodes.items()
+    }
+    made = _with_nodes(imported, nodes)
+    return made.changed(made.cluster)

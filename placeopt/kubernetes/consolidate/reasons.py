@@ -93,9 +93,8 @@ def _pinned(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[Reason]]
     count: Counter[tuple[str, str, str, tuple[str, str] | None]] = Counter()
     for unit in base.imported.cluster.site.units:
         pod = (unit.namespace, unit.name)
-        if pod in why and unit.node is not None:
-            key = keys.get((why[pod], pod))
-            count[unit.node, why[pod], subject_of(unit), key] += 1
+        for cause in why.get(pod, ()):
+            count[unit.node or "", cause, subject_of(unit), keys.get((cause, pod))] += 1
     results: dict[str, list[Reason]] = {}
     for (node, text, subject, key), pods in count.most_common():
         results.setdefault(node, []).append(Reason(text, subject, pods, key))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,11 @@ import numpy as np
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Evaluation, Plan
 from placeopt.kubernetes.capacity import is_control_plane
-from placeopt.kubernetes.consolidate.edits import without_waiting
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
+from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.plot.markup import number
 from placeopt.rolling_update.cheapest import TRIES, WORK, cheapest_plan
@@ -24,6 +25,8 @@ from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 if TYPE_CHECKING:
     from placeopt.rolling_update.instance import RollingUpdate
 
+#: Workloads that wait which are tried one by one.
+_TRIED = 8
 #: The unit of costs where no price is known.
 NODES = "nodes"
 
@@ -43,10 +46,13 @@ class Situation:
     ----------
     imported : Imported
     plan : mapping
+    waits : tuple of Replica
+        What waits for a node and is left out, since no plan starts it.
     """
 
     imported: Imported
     plan: Plan
+    waits: tuple[Replica, ...] = ()
 
     @property
     def problem(self) -> RollingUpdate:
@@ -85,14 +91,22 @@ class Situation:
 
     @cached_property
     def front(self) -> Front:
-        """The plan beside the one that does nothing, with the bounds of all plans."""
+        """The plan beside the one that does nothing, with what is proven of it.
+
+        Its goals are what was looked for: the cost, and no stops. So what is proven of the front is
+        what is proven of the cost.
+        """
+        from placeopt.core.fronts.gap import graded
         from placeopt.core.task import Candidate, Task
         from placeopt.rolling_update.bounds import bound_vectors
 
-        task = Task(self.problem)
+        goals = [o for o in self.problem.objectives if o.name in ("node_cost", "disruptions")]
+        task = Task(self.problem, objectives=tuple(goals))
         plans = [Candidate(self.plan), Candidate({"steps": []})]
-        bounds = bound_vectors(self.problem, task.objectives).tolist()
-        return task.front(plans, method="consolidate", bounds=bounds, libraries=("numba", "numpy"))
+        bounds = bound_vectors(self.problem, goals).tolist()
+        libraries = ("numba", "numpy")
+        front = task.front(plans, method="consolidate", bounds=bounds, libraries=libraries)
+        return graded(front, "node_cost")
 
     # -- nodes -------------------------------------------------------------------------------------
 
@@ -154,7 +168,7 @@ class Situation:
     @cached_property
     def is_priced(self) -> bool:
         """Whether costs are in USD; else they are numbers of nodes."""
-        return has_prices(self.imported.cluster, self.imported.source.options)
+        return has_prices(self.imported.cluster, self.imported.options)
 
     def in_words(self, amount: float) -> str:
         """Return a cost with its unit."""
@@ -171,7 +185,7 @@ class Situation:
         if not self.is_priced:
             return dict.fromkeys([*self.there, *self.bought], 1.0)
         existing = {name: node.price for name, node in self.imported.origin.nodes.items()}
-        book, options = self.imported.cluster.prices or PriceBook(), self.imported.source.options
+        book, options = self.imported.cluster.prices or PriceBook(), self.imported.options
         for name, node in self.imported.cluster.site.closed.items():
             price = book.price(node, options.region)
             existing[name] = missing_price(options.missing_prices) if price is None else price
@@ -249,17 +263,41 @@ def solved(
 
 
 def planned(imported: Imported, *, stops: bool = False, seed: int = 1) -> Situation:
-    """Return a cluster with the cheapest plan; where none keeps all rules, without what waits.
+    """Return a cluster with the cheapest plan; what no plan starts is left out, and named.
 
-    A pod that waits for a node, and that no plan can start, must not hold up the others.
+    A pod that waits for a node, and that no plan can start, must not hold up the others. Where
+    several wait, each workload is tried by itself; of many the last ones together.
     """
     result = solved(imported, stops=stops, seed=seed)
-    running = {unit.owner for unit in imported.cluster.units if unit.node}
-    waits = any(unit.node is None for unit in imported.cluster.site.units)
-    if not waits or result.is_legal:
+    waiting = [unit for unit in imported.cluster.site.units if unit.node is None]
+    if not waiting or _keeps_all(result, stops):
         return result
-    other = imported.source.changed(without_waiting(running))
-    return solved(other, stops=stops, seed=seed)
+    groups = list(grouped(waiting, lambda unit: unit.owner).values())
+    groups[_TRIED - 1 :] = [[u for own in groups[_TRIED - 1 :] for u in own]]
+    left = solved(_without(imported, waiting, stops), base=result, stops=stops, seed=seed)
+    if len(left.verdict.violations) >= max(1, len(result.verdict.violations)):
+        return result  # what waits is not what breaks rules
+    out = waiting
+    for own in groups if len(groups) > 1 else ():
+        fewer = [u for u in out if u not in own]
+        trial = solved(_without(imported, fewer, stops), base=left, stops=stops, work=0, seed=seed)
+        if _keeps_all(trial, stops):
+            left, out = trial, fewer
+    if len(out) < len(waiting):
+        left = solved(left.imported, base=left, stops=stops, seed=seed)
+    return replace(left, waits=tuple(out))
+
+
+def _keeps_all(one: Situation, stops: bool) -> bool:
+    return one.verdict.feasible and (stops or not one.verdict.values[2])
+
+
+def _without(imported: Imported, units: Sequence[Replica], stops: bool) -> Imported:
+    """Return an import without replicas that wait."""
+    gone = {(u.namespace, u.name) for u in units}
+    cluster = imported.cluster.mapped(lambda u: None if (u.namespace, u.name) in gone else u)
+    text = "waits for a node: no plan was found that starts it" + " and stops no pod" * (not stops)
+    return imported.changed(cluster, left_out=dict.fromkeys((u.label for u in units), text))
 
 
 def _carried(base: Situation, other: Situation) -> np.ndarray:

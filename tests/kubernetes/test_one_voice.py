@@ -1,0 +1,86 @@
+"""What ``consolidate`` proves of its plan is what its front, its report and its pages say."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from held_clusters import APART, answered, node, pod
+
+KEEP = {"karpenter.sh/do-not-disrupt": "true"}
+#: Clusters: proven at once, nothing to do, rules that no bound sees, pods that stay, a stop.
+CLUSTERS: dict[str, tuple[list[dict[str, Any]], tuple[str, ...]]] = {
+    "smaller": ([node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")], ()),
+    "as it is": ([node("n1"), pod("web-1", "n1")], ()),
+    "apart": (
+        [node("n1"), node("n2"), node("n3")]
+        + [pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2, 3)],
+        (),
+    ),
+    "kept": (
+        [node("n1"), node("n2"), pod("web-1", "n1", annotations=KEEP), pod("b-1", "n2")],
+        (),
+    ),
+    "odd sizes": (
+        [
+            *(node(f"n{k}", "4") for k in range(3)),
+            *(pod(f"w{k}-1", f"n{k}", "2100m") for k in range(3)),
+        ],
+        (),
+    ),
+    "stops": (
+        [
+            node("n1", "2"),
+            node("n2", "2"),
+            node("n3", "1"),
+            pod("a-1", "n1", "2"),
+            pod("b-1", "n2", "1"),
+            pod("c-1", "n3", "1"),
+        ],
+        ("--allow-stops",),
+    ),
+    "too much": ([node("n1", "1"), pod("web-1", "n1", "2", annotations=KEEP)], ()),
+    "prices": (
+        [node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")],
+        ("--missing-prices", "default=0.1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_one_voice_on_what_is_proven(name: str, tmp_path: Path) -> None:
+    objects, options = CLUSTERS[name]
+    out = tmp_path / "out"
+    found = answered(tmp_path, objects, *options, "-o", str(out))
+    front = json.loads((out / "front.json").read_text())
+    page = (out / "report.html").read_text()
+    page = html.unescape(re.sub(r"<script.*?</script>|<[^>]+>", " ", page, flags=re.DOTALL))
+    told = (out / "answer.md").read_text() + page
+    proven = "No plan is cheaper: that is proven." in told
+    assert proven == (found["at_most"] == 0)
+    statuses = [point["status"] for point in front["points"]]
+    if found["breaks"]:
+        assert statuses == []
+        return
+    assert "heuristic" not in statuses and "heuristic:" not in page
+    assert not re.search(r"plans? (is|are) heuristic", page)
+    if proven and not found["stops"]:
+        assert statuses == ["optimal"]
+        assert "hypervolume is missing" not in page
+        assert "proven: no feasible plan is better" in page
+    elif not proven:
+        assert "bounded" in statuses and "no feasible plan is better" not in page
+
+
+def test_an_unproven_plan_has_the_gap_of_the_answer(tmp_path: Path) -> None:
+    """Three pods of a bit more than half a node: whole nodes are counted by the bound in parts."""
+    objects, _ = CLUSTERS["odd sizes"]
+    found = answered(tmp_path, objects, "-o", str(tmp_path / "out"))
+    (point,) = json.loads((tmp_path / "out" / "front.json").read_text())["points"]
+    assert (point["status"] == "optimal") == (found["at_most"] == 0)
+    if point["status"] == "bounded":
+        assert point["gap"] == pytest.approx(found["at_most"] / found["cost_after"], rel=1e-6)
