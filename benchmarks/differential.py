@@ -16,9 +16,10 @@ from harness import ROOT, Benchmark, shown, table
 
 sys.path.insert(1, str(ROOT / "tests" / "differential"))
 
-from brute_force import Document, Values, attainable, best
+from brute_force import Document, Values, attainable
 from drawn import DRAW, draw
 from faults import faults
+from rolling_updates import best
 from test_differential import CASES, answer
 
 from placeopt import registry

@@ -67,7 +67,7 @@ def certified_problems() -> tuple[str, ...]:
     """Return the problems for which ``solve(certify=True)`` is legal."""
     from placeopt.registry import specs
 
-    return tuple(kind for kind, spec in specs().items() if spec.has("certify"))
+    return tuple(kind for kind, spec in specs().items() if spec.has("bounds"))
 
 
 def modelled_problems() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from harness import Benchmark, table
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.rescheduling import bounds
+from placeopt.registry import certifier
 from placeopt.rescheduling.instance import Rescheduling
 
 #: Numbers of moves that are shown by themselves.
@@ -28,11 +28,11 @@ def measured(services: int, seed: int, seconds: float) -> dict[str, Any]:
     problem = Rescheduling.generate(seed, application="random", services=services)
     front = placeopt.solve(problem, seconds=5, seed=1)
     few = placeopt.Front(front.instance, front.objectives, front.points[:2])
-    bounds.certify(problem, few, Budget(seconds=2))  # compiled
+    certifier("rescheduling")(problem, few, Budget(seconds=2))  # compiled
     rows = {}
     for name, limit in (("relaxation", 1e-9), ("prices", seconds)):
         budget = Budget(seconds=limit)
-        proven = bounds.certify(problem, front, budget)
+        proven = certifier("rescheduling")(problem, front, budget)
         least = {int(moves): latency for latency, moves in proven.bounds}
         gaps = {
             int(moves): 100 * (1 - min(ms for m, ms in least.items() if m <= moves) / latency)

@@ -23,7 +23,7 @@ from machine import facts
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
-from placeopt.temporal.exact import bounds
+from placeopt.registry import certifier
 from placeopt.temporal.instance import Temporal
 
 #: Instances that nothing was chosen on: requests and generator seed.
@@ -68,7 +68,7 @@ def solved(problem: Temporal, method: str, **options: Any) -> tuple[Front, float
 def certified(problem: Temporal, front: Front) -> dict[str, Any]:
     """Return the proven gap of a front, and the CPU seconds of the bound."""
     began = cpu_seconds()
-    result = bounds.certify(problem, front, Budget(seconds=600))
+    result = certifier("temporal")(problem, front, Budget(seconds=600))
     return {"gap": result.gap(), "bound_s": cpu_seconds() - began, "bounds": len(result.bounds)}
 
 
@@ -76,7 +76,7 @@ def compile_kernels() -> None:
     """Compile what the cells use."""
     for method in ("greedy", "moead", "sharded"):
         front = placeopt.solve(Temporal.generate(1, requests=30), method, evaluations=500)
-    bounds.certify(Temporal.generate(1, requests=30), front, Budget(seconds=1))
+    certifier("temporal")(Temporal.generate(1, requests=30), front, Budget(seconds=1))
 
 
 def compared(requests: int, seed: int) -> dict[str, Any]:

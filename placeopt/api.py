@@ -320,10 +320,12 @@ def _going_on(
 
 def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front:
     """Go on with a search: of several stages with the last one."""
-    from placeopt.portfolio import run_method
+    from placeopt.portfolio import run_method, run_or_fall_back
 
-    last = registry.last_stage(method, task.problem, len(task.objectives))
-    return run_method(last, task, parameters)
+    if method != "auto":
+        return run_method(method, task, parameters)
+    last = registry.last_stage(task.problem, len(task.objectives))
+    return run_or_fall_back(last, task, parameters)
 
 
 def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:

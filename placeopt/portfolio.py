@@ -58,7 +58,7 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     stages = _serving(every, task.problem, parameters)
     names = [name for name, _ in stages]
     if len(stages) == 1:
-        return run_method(names[0], task, parameters)
+        return run_or_fall_back(names[0], task, parameters)
     start = [] if task.start is None else [task.start]
     fronts: list[Front] = []
     kept = task.stages()
@@ -79,7 +79,7 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
         try:
             fronts.append(kept.do(key, partial(stage, name, share, place)))
         except UnsupportedError:  # in this time: the last one serves
-            if position + 1 == len(stages):
+            if position + 1 == len(stages) and not fronts:
                 raise
             names.remove(name)
             continue
@@ -88,6 +88,23 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
             names = ran
             break
     return _joined("auto", names, fronts, task)
+
+
+def run_or_fall_back(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Front:
+    """Run the only method that ``auto`` chose, or a search where that cannot serve the instance.
+
+    Raises
+    ------
+    UnsupportedError
+        Neither can, or the parameters are of the method alone.
+    """
+    try:
+        return run_method(name, task, parameters)
+    except UnsupportedError:
+        other = registry.fallback(task.problem, name)
+        if other is None or parameters:
+            raise
+        return run_method(other, task, {})
 
 
 def _is_complete(front: Front) -> bool:

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -425,6 +425,13 @@ def auto(
     return ((serving[0], 1.0),)
 
 
+def fallback(problem: Problem, name: str) -> str | None:
+    """Return the search that serves an instance for which `name`, chosen by ``auto``, cannot."""
+    kind = problem.spec.kind
+    others = (other for other in FALLBACKS if other not in (name, EXACT))
+    return next((other for other in others if kind in method(other).of), None)
+
+
 def _bits(problem: Problem) -> float:
     """Return the binary logarithm of the number of vectors, or of sequences of actions."""
     if problem.spec.has("encoder"):
@@ -434,9 +441,9 @@ def _bits(problem: Problem) -> float:
     return sequence.decisions * math.log2(max(1, sequence.num_actions))
 
 
-def last_stage(name: str, problem: Problem, goals: int) -> str:
-    """Return the method that goes on where others of ``auto`` have begun; others are their own."""
-    return auto(problem, goals)[-1][0] if name == "auto" else name
+def last_stage(problem: Problem, goals: int) -> str:
+    """Return the method that goes on where others of ``auto`` have begun."""
+    return auto(problem, goals)[-1][0]
 
 
 def parallel(name: str, problem: Problem) -> bool:
@@ -484,7 +491,7 @@ def quick(problem: Problem) -> str:
 
 def certified() -> tuple[str, ...]:
     """Return the kinds of problems whose fronts can get a proven lower-bound set."""
-    return tuple(kind for kind, spec in specs().items() if spec.has("certify") or spec.has("model"))
+    return tuple(kind for kind, spec in specs().items() if spec.has("bounds") or spec.has("model"))
 
 
 def certifier(kind: str) -> Callable[..., Front]:
@@ -498,11 +505,12 @@ def certifier(kind: str) -> Callable[..., Front]:
         No bound is known for the problem.
     """
     spec = spec_of(kind)
-    if spec.has("certify"):
-        return spec.load("certify")
-    if spec.has("model"):
-        return load("placeopt.exact.epsilon_constraint:certify")
-    raise UnsupportedError(
-        f"nothing proves lower bounds for {kind}: it declares neither 'certify' nor 'model'; "
-        f"problems that do: {', '.join(certified())}"
-    )
+    if not spec.has("bounds") and not spec.has("model"):
+        raise UnsupportedError(
+            f"nothing proves lower bounds for {kind}: it declares neither 'bounds' nor 'model'; "
+            f"problems that do: {', '.join(certified())}"
+        )
+    certified_by = load("placeopt.core.fronts.certificate:certified")
+    own = spec.has("bounds")
+    proves = spec.load("bounds") if own else load("placeopt.exact.epsilon_constraint:bounds")
+    return partial(certified_by, bounds=proves, goal=spec.gap_of)

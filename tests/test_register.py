@@ -146,7 +146,7 @@ def test_a_method_says_what_it_needs(problem: lamps.Lamps, monkeypatch: Any) -> 
     placeopt.register(lamps.spec(encoder=None, sequence=None, model=None))
     with pytest.raises(UnsupportedError, match="'encoder', 'sequence', 'model' or methods of its"):
         placeopt.solve(problem)
-    with pytest.raises(UnsupportedError, match="neither 'certify' nor 'model'"):
+    with pytest.raises(UnsupportedError, match="neither 'bounds' nor 'model'"):
         placeopt.solve(problem, "auto", certify=True)
     odd = Method("odd", "lamps:odd", "needs what nobody has", needs="encodr")
     monkeypatch.setattr(registry, "_offered", lambda group, kind: [odd] * (kind is Method))

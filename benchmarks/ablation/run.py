@@ -35,6 +35,7 @@ from machine import facts, table  # noqa: E402
 import placeopt  # noqa: E402
 from placeopt import registry  # noqa: E402
 from placeopt.core.budget import Budget  # noqa: E402
+from placeopt.core.fronts import certificate  # noqa: E402
 from placeopt.core.fronts.front import Front, merge  # noqa: E402
 from placeopt.core.problem import Problem  # noqa: E402
 
@@ -278,12 +279,10 @@ def switched(refinement: Refinement, on: bool) -> Iterator[None]:
 def gaps(refinement: Refinement, problem: Problem, seconds: float) -> list[float]:
     """Return the certified gap in per cent, with and without; of one front."""
     front = placeopt.solve(problem, budget=CpuBudget(seconds=10.0))
-    from placeopt.temporal.exact import bounds
-
     certify = registry.certifier(problem.spec.kind)
     result = []
     for on in (True, False):
-        with switched(refinement, on), mock.patch.object(bounds, "_own_budget", lambda own: own):
+        with switched(refinement, on), mock.patch.object(certificate, "_own", lambda own: own):
             gap = certify(problem, front, CpuBudget(seconds=seconds)).gap()
         result.append(100 * (1.0 if gap is None else gap))
     return result

@@ -158,8 +158,11 @@ class ProblemSpec:
         The module of the Pyomo model: see `placeopt.core.interfaces.ModelModule`.
     drawing, summary : str or None
         The modules that draw a plan and that tell an instance and a plan in words.
-    certify : str or None
-        ``function(problem, front, budget) -> Front``: adds a lower-bound set.
+    bounds : str or None
+        ``function(problem, front, budget)``: yields ever better lower-bound sets, the quick ones
+        first, as `placeopt.core.fronts.certificate.Bounds`.
+    gap_of : str or None
+        The objective of which certified points tell the gap; None keeps their own.
     auto : str, tuple of (str, float) or None
         What ``auto`` runs: a method, or several in turn, each with its share of the budget that is
         left and from the points of those before; or ``"module:function"``: ``function(problem)``
@@ -186,7 +189,8 @@ class ProblemSpec:
     model: Entry | None = None
     drawing: Entry | None = None
     summary: Entry | None = None
-    certify: Entry | None = None
+    bounds: Entry | None = None
+    gap_of: str | None = None
     auto: str | tuple[tuple[str, float], ...] | None = None
     auto_alone: str | None = None
     quick: str = "greedy"

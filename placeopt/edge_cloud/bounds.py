@@ -6,9 +6,13 @@ see ``models/edge_cloud/README.md``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.values import Run
+from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.edge_cloud.heuristics import CostWeight, SpreadSize, by_weights, spread
 from placeopt.edge_cloud.instance import EdgeCloud
@@ -18,8 +22,6 @@ from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bo
 _STEPS = (300, 120)
 #: Weights of the spread that certifies a front.
 _CERTIFIED_WEIGHTS = 17
-#: Evaluations that certify a front where none are left.
-_CERTIFYING_EVALUATIONS = 3000
 
 
 def bound(task: Task[EdgeCloud], *, weight: CostWeight = None, parts: SpreadSize = 33) -> Front:
@@ -33,25 +35,11 @@ def bound(task: Task[EdgeCloud], *, weight: CostWeight = None, parts: SpreadSize
     return by_weights(task, weights, method="bound", parameters={}, steps=_STEPS)
 
 
-def certify(problem: EdgeCloud, front: Front, budget: Budget) -> Front:
-    """Return a front of any method with a lower-bound set.
-
-    Takes what is left of the budget, or `_CERTIFYING_EVALUATIONS` steps if nothing is.
-    """
-    own = budget
-    if budget.exhausted and not budget.out_of_time:
-        seconds = None if budget.seconds_limit is None else budget.seconds_left
-        own = budget.beside(_CERTIFYING_EVALUATIONS, seconds)
-    began, spent = own.seconds, own.evaluations
+def bounds(problem: EdgeCloud, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the bounds of a spread of weights, after every one of them."""
     weights = spread(problem, front.objectives, None, _CERTIFIED_WEIGHTS)
-    relaxation, proofs = Relaxation(problem), list[Prices]()
-    for prices, _ in relaxation.ascents(weights, own, _STEPS):
+    proofs = list[Prices]()
+    for prices, _ in Relaxation(problem).ascents(weights, budget, _STEPS):
         proofs.append(prices)
-        own.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
-    proof = Front(
-        front.instance,
-        front.objectives,
-        bounds=tuple(map(tuple, lower_bounds(proofs, problem, front.objectives))),
-        runs=(Run("bound", None, own.seconds - began, own.evaluations - spent),),
-    )
-    return merge([front, proof])
+        budget.report(f"bound at weight {prices.weight:.3g}: {prices.bound:.6g}")
+        yield Bounds(np.array(lower_bounds(proofs, problem, front.objectives)))

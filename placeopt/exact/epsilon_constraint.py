@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,12 +13,12 @@ from pydantic import Field
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError, UsageError, require_known
 from placeopt.core.files.arrays import Arrays
-from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan, names_of
 from placeopt.core.limits import in_steps
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
-from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
 from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
@@ -284,16 +284,17 @@ def _require_goals(model: Any, task: Task[Problem]) -> None:
             raise UnsupportedError(f"{whose} has no Expression or Objective {name!r}, its goal")
 
 
-def certify(problem: Problem, front: Front, budget: Budget) -> Front:
-    """Return a front with the lower-bound set that the problem's model proves.
-
-    It also has what better points the search finds. Takes the seconds that are left of the budget,
-    or `DEFAULT_SECONDS` where it has no limit.
-    """
-    seconds = DEFAULT_SECONDS if budget.seconds_limit is None else budget.seconds_left
-    own = Budget(None, max(1e-3, seconds), stop=lambda: budget.cancelled)
-    proof = run(Task(problem, front.objectives, own, seed=0, start=front))
-    return merge([front, proof])
+def bounds(problem: Problem, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the lower-bound set that the problem's model proves, and the plans it met."""
+    proof = run(Task(problem, front.objectives, budget, seed=0, start=front))
+    own = proof.runs[0]
+    yield Bounds(
+        np.array(proof.bounds).reshape(-1, len(front.objectives)),
+        own.solver_calls,
+        own.completed,
+        proof.points,
+        facts=own.parameters,
+    )
 
 
 def _without_model(task: Task[Problem], facts: dict[str, Any]) -> Front:

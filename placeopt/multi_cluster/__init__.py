@@ -16,7 +16,8 @@ SPEC = ProblemSpec(
     episodes="placeopt.multi_cluster.environment:EPISODES",
     drawing="placeopt.multi_cluster.drawing",
     summary="placeopt.multi_cluster.summary",
-    certify="placeopt.multi_cluster.bounds:certify",
+    bounds="placeopt.multi_cluster.bounds:bounds",
+    gap_of="cost",
     auto="placeopt.multi_cluster.placement_search:chosen",
     methods=(
         Method(

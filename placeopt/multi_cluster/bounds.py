@@ -16,9 +16,8 @@ from itertools import pairwise
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.gap import graded
-from placeopt.core.fronts.values import Run
+from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.front import Front
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.instance import MultiCluster
@@ -26,8 +25,6 @@ from placeopt.multi_cluster.prices import ROUNDING
 from placeopt.multi_cluster.referee import MAX_MS
 from placeopt.multi_cluster.sharing import Sharing
 
-#: Seconds of a certificate where the budget is used up.
-_OWN_SECONDS = 10.0
 #: Parts of the lattice of weights of latency, cost and inequality, and where only two matter.
 _PARTS, _PARTS_OF_TWO = 6, 20
 #: Programs for all weights together, numbers of accepted requests for which there are some at
@@ -41,31 +38,20 @@ _MAX_PAIRS = 640_000
 _BLOCKS, _CELLS = 50, 28
 
 
-def certify(problem: MultiCluster, front: Front, budget: Budget) -> Front:
-    """Return a front with a lower-bound set, and what it proves of every point.
+def bounds(problem: MultiCluster, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the bounds of requests that are alone, then those of requests that share clusters.
 
-    Takes what is left of a time limit, or some seconds where there is none and evaluations are
-    used up. Of the published rules, whose spreads may place nothing, only zeros are proven.
+    Of the published rules, whose spreads may place nothing, only zeros are proven.
     """
-    own = budget
-    if budget.exhausted and not budget.out_of_time:
-        own = budget.beside(seconds=_OWN_SECONDS)
-    began = own.seconds
     columns = problem.columns(front.objectives)
-    vectors, solves = lower_bounds(problem, own, [c for c in columns if c < 3] or range(3))
-    proof = Front(
-        front.instance,
-        front.objectives,
-        bounds=tuple(map(tuple, vectors[:, columns].tolist())),
-        runs=(Run("bound", None, own.seconds - began, solver_calls=solves),),
-    )
-    return graded(merge([front, proof]), "cost")
+    for vectors, solves in lower_bounds(problem, budget, [c for c in columns if c < 3] or range(3)):
+        yield Bounds(vectors[:, columns], solves)
 
 
 def lower_bounds(
     problem: MultiCluster, budget: Budget, goals: Sequence[int] = range(3)
-) -> tuple[np.ndarray, int]:
-    """Return vectors that every plan is dominated by one of, and the programs solved.
+) -> Iterator[tuple[np.ndarray, int]]:
+    """Yield vectors that every plan is dominated by one of, and the programs solved; then better.
 
     Parameters
     ----------
@@ -74,29 +60,34 @@ def lower_bounds(
     goals : sequence of int
         Which of latency, cost and inequality matter: sums that hold others are left out.
 
-    Returns
-    -------
+    Yields
+    ------
     ndarray, shape (k, 4)
         Latency in ms, cost, inequality, share of rejected requests.
     int
     """
     if problem.semantics == "published":
-        return np.zeros((1, 4)), 0
-    nothing = np.array([problem.referee.worst])
+        yield np.zeros((1, 4)), 0
+        return
     table = Requests(problem)
     accepted = np.arange(max(1, table.fewest), int(table.acceptable.sum()) + 1)
     if len(accepted) == 0:
-        return nothing, 0
+        yield np.array([problem.referee.worst]), 0
+        return
     weights = simplex(_PARTS_OF_TWO if len(goals) == 2 else _PARTS, 3) / table.scale
     weights = weights[(np.delete(weights, list(goals), axis=1) == 0).all(axis=1)]
     cuts = _Cuts(weights, accepted, np.stack([table.alone(w)[accepted - 1] for w in weights]))
-    solves = 0
+    yield _with_nothing(cuts.vectors(table), table, problem), 0
     if not budget.out_of_time and len(table.room) * table.room.size <= _MAX_PAIRS:
         solves = _by_prices(Sharing(table, cuts.weights), cuts, budget)
-    vectors = cuts.vectors(table)
-    if table.fewest == 0 or len(vectors) == 0:
-        vectors = np.concatenate((vectors, nothing))
-    return vectors, solves
+        yield _with_nothing(cuts.vectors(table), table, problem), solves
+
+
+def _with_nothing(vectors: np.ndarray, table: Requests, problem: MultiCluster) -> np.ndarray:
+    """Return bounds with the vector of a plan that accepts nothing, where that is legal."""
+    if table.fewest > 0 and len(vectors):
+        return vectors
+    return np.concatenate((vectors, np.array([problem.referee.worst])))
 
 
 def _by_prices(sharing: Sharing, cuts: _Cuts, budget: Budget) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from placeopt.core.fronts.certificate import CERTIFY
 from placeopt.core.fronts.gap import gap_in_words
 from placeopt.plot.markup import number
 from placeopt.plot.style import bare_name, least
@@ -127,6 +128,8 @@ def certificate(front: Front) -> list[str]:
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
+    notes = (run.parameters.get("note") for run in front.runs if run.method == CERTIFY)
+    sentences += [f"{note[0].upper()}{note[1:]}." for note in notes if note]
     if front.gap() is None:
         if counts["optimal"] == len(front) > 0 and all(run.completed for run in front.runs):
             sentences.append(

@@ -7,12 +7,13 @@ of (`placeopt.rescheduling.pricing`).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.gap import graded
-from placeopt.core.fronts.values import Run
+from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.front import Front
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.pricing import sharpened
 from placeopt.rescheduling.relaxation import NodeClasses
@@ -22,25 +23,21 @@ from placeopt.rescheduling.relaxation import NodeClasses
 _MAX_MOVES, _MAX_COLUMNS = 256, 20_000
 
 
-def certify(problem: Rescheduling, front: Front, budget: Budget) -> Front:
-    """Return the front with a lower-bound set; every point carries the gap that the set proves.
+def bounds(problem: Rescheduling, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the bounds of the relaxation, which takes milliseconds, then those by prices.
 
-    The relaxation takes milliseconds; prices take what the budget leaves, and end by themselves.
+    Prices take what the budget leaves, and end by themselves.
     """
-    began = budget.seconds
-    relaxation = _relaxation(problem)
+    relaxation, columns = _relaxation(problem), problem.columns(front.objectives)
     least = relaxation.solve()
+    yield _in_values(problem, least, columns)
     targets = _targets(problem, front, len(least) - 1)
-    least = sharpened(relaxation, least, targets, budget)
+    yield _in_values(problem, sharpened(relaxation, least, targets, budget), columns)
+
+
+def _in_values(problem: Rescheduling, least: np.ndarray, columns: list[int]) -> Bounds:
     latency = _rounded(problem, least)
-    bounds = np.column_stack((latency, np.arange(len(latency))))
-    proof = Front(
-        front.instance,
-        front.objectives,
-        bounds=tuple(map(tuple, bounds[:, problem.columns(front.objectives)].tolist())),
-        runs=(Run("bound", None, budget.seconds - began),),
-    )
-    return graded(merge([front, proof]), "latency_ms")
+    return Bounds(np.column_stack((latency, np.arange(len(latency))))[:, columns])
 
 
 def least_latencies(problem: Rescheduling) -> np.ndarray:

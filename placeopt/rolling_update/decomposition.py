@@ -7,25 +7,25 @@ plan with a hop (one start more) or with a stop, joins the proven bounds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
+from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.dominance import all_reached, minimal
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Plan, Run
+from placeopt.core.fronts.values import Plan
 from placeopt.core.limits import fewest, in_steps
-from placeopt.core.runs.versions import versions
 from placeopt.core.task import Task
 from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
-from placeopt.exact.memory import Found, Precision
+from placeopt.exact.memory import Found
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
@@ -98,29 +98,15 @@ def decomposition(
     )
 
 
-def certify(problem: RollingUpdate, front: Front, budget: Budget) -> Front:
-    """Return a front with the lower-bound set of `decomposition`, and a status of each point."""
-    began = budget.seconds
-    task = Task(problem, front.objectives, budget, seed=0)
-    search = _Decomposition(task, further=False)
+def bounds(problem: RollingUpdate, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the lower-bound set that needs no solver, then that of `decomposition`."""
+    yield Bounds(bound_vectors(problem, front.objectives))
+    search = _Decomposition(Task(problem, front.objectives, budget, seed=0), further=False)
     enumerable = static_size(problem) <= MAX_COEFFICIENTS
     search.run(None if enumerable else 0, front, MAX_COEFFICIENTS)  # other plans prove nothing
     proof = search.result([])
-    precision = Precision(np.array([o.step is not None for o in front.objectives]))
-    points = []
-    for point in front.points:
-        gap = proof.gap(in_units(point.values, front.objectives), precision)
-        points.append(replace(point, status="optimal" if gap is None else "bounded", gap=gap))
-    run = Run(
-        method="certificate",
-        seed=None,
-        seconds=budget.seconds - began,
-        solver_calls=proof.solves,
-        completed=proof.complete,
-        versions=versions(("highspy", "pyomo")),
-    )
-    bounds = tuple(map(tuple, in_values(proof.bounds, front.objectives).tolist()))
-    return replace(front, points=tuple(points), bounds=bounds, runs=(*front.runs, run))
+    vectors = in_values(proof.bounds, front.objectives)
+    yield Bounds(vectors, proof.solves, proof.complete, libraries=["highspy", "pyomo"])
 
 
 class _Excluded(NamedTuple):

@@ -167,6 +167,7 @@ def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
     for n, variable in model.used.items():
         variable.set_value(int(n in hosting))
     model.stops.set_value(0)
+    model.none.set_value(0)
     assign_survival(model, end)
     assign_limits(model, end)
 
@@ -216,6 +217,7 @@ def _begin(problem: RollingUpdate) -> pyo.ConcreteModel:
         initialize=[(m, n) for m, nodes in model.nodes_of.items() for n in nodes],
         doc="(m, n): the new copy fits alone, the node is not to be drained",
     )
+    model.none = pyo.Var(bounds=(0, 0), doc="0: of rows that cannot hold")
     model.arrivals = {n: [] for n in model.NODES}
     for m, n in model.PLACEMENTS:
         model.arrivals[n].append(m)

@@ -18,7 +18,8 @@ SPEC = ProblemSpec(
     model="placeopt.temporal.model",
     drawing="placeopt.temporal.drawing",
     summary="placeopt.temporal.summary",
-    certify="placeopt.temporal.exact.bounds:certify",
+    bounds="placeopt.temporal.exact.bounds:bounds",
+    gap_of="cost_usd",
     auto="placeopt.temporal.auto:method_for",
     methods=(
         Method(

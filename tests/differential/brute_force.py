@@ -11,22 +11,10 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from rolling_updates import Deployment, number
+
 Document = dict[str, Any]
 Values = tuple[float, ...]
-
-
-def number(value: float | None) -> Fraction:
-    """Return a decimal of a document exactly."""
-    return Fraction(str(value or 0))
-
-
-def best(vectors: set[Values]) -> list[Values]:
-    """Return the vectors that no other one dominates, sorted."""
-
-    def beaten(v: Values) -> bool:
-        return any(u != v and all(a <= b for a, b in zip(u, v, strict=True)) for u in vectors)
-
-    return sorted(v for v in vectors if not beaten(v))
 
 
 def latency(rows: dict[str, dict[str, float]], one: str, other: str) -> Fraction | None:
@@ -174,147 +162,14 @@ def edge_cloud_plans(document: Document) -> Iterator[Document]:
 # -- rolling-update ------------------------------------------------
 
 
-#: Where a replica is that was removed; None is one that is stopped, or that waits to be added.
-_GONE = "(gone)"
-
-
-class _Deployment:
-    """Copies by number, each with its node (None: stopped) and whether it was restarted."""
-
-    def __init__(self, document: Document):
-        self.document = document
-        self.nodes = {n["name"]: n for n in document["nodes"]}
-        self.services = [(a, m) for a in document["applications"] for m in a["microservices"]]
-        self.names = [(a["name"], m["name"]) for a, m in self.services]
-        self.start = tuple((m["node"], False) for _, m in self.services)
-
-    def size(self, k: int, new: bool, what: str) -> int:
-        service = self.services[k][1]
-        changed = service.get(f"new_{what}")
-        return service[what] if not new or changed is None else changed
-
-    def fits(self, state: tuple, node: str, extra: int | None = None) -> bool:
-        """Whether what runs on a node fits, with another new copy of `extra`."""
-        for what in ("cpu_millicores", "memory_mib"):
-            load = sum(self.size(k, new, what) for k, (n, new) in enumerate(state) if n == node)
-            load += 0 if extra is None else self.size(extra, True, what)
-            if load > self.nodes[node][what]:
-                return False
-        return True
-
-    def step(self, state: tuple, k: int, to: str | None) -> tuple | None:
-        """Return the state after a step, None where the step is not legal."""
-        application, service = self.services[k]
-        if not application.get("reschedulable", True):
-            return None
-        if service.get("removed"):
-            legal = to is None and state[k][0] != _GONE
-            after = (*state[:k], (_GONE, False), *state[k + 1 :])
-            return after if legal and self.are_ready(after, k) else None
-        if to is None:
-            stopped = None if state[k][0] is None else (None, state[k][1])
-            return None if stopped is None else (*state[:k], stopped, *state[k + 1 :])
-        pinned = service.get("pinned") and to != service["node"]
-        if pinned or self.nodes[to].get("drain") or not self.fits(state, to, k):
-            return None
-        return (*state[:k], (to, True), *state[k + 1 :])
-
-    def are_ready(self, state: tuple, removed: int) -> bool:
-        """Whether as many replicas of a name are left as the smaller of old and new numbers.
-
-        One that is stopped on the way counts: its stop is a disruption.
-        """
-        application, service = self.services[removed]
-        if "replica_of" not in service:
-            return True
-        mine = [
-            (m, at)
-            for (a, m), at in zip(self.services, state, strict=True)
-            if a is application and m.get("replica_of") == service["replica_of"]
-        ]
-        before = sum(m["node"] is not None for m, _ in mine)
-        after = sum(not m.get("removed", False) for m, _ in mine)
-        left = sum(node != _GONE and (m["node"] is not None or new) for m, (node, new) in mine)
-        return left >= min(before, after)
-
-    def ends_well(self, state: tuple) -> bool:
-        """Whether a plan may end here."""
-        for k, (node, new) in enumerate(state):
-            application, service = self.services[k]
-            changed = any(
-                self.size(k, True, what) != service[what]
-                for what in ("cpu_millicores", "memory_mib")
-            )
-            if service.get("removed"):
-                if node != _GONE:
-                    return False
-                continue
-            movable = application.get("reschedulable", True)
-            must = movable and (changed or self.document["semantics"] == "strict")
-            if node is None or (must and not new) or (self.nodes[node].get("drain") and not new):
-                return False
-        return all(self.fits(state, node) for node in self.nodes) and self._near(state)
-
-    def _near(self, state: tuple) -> bool:
-        place = {name: node for name, (node, _) in zip(self.names, state, strict=True)}
-        for application in self.document["applications"]:
-            for flow in application["flows"]:
-                ends = [place[application["name"], flow[end]] for end in ("from", "to")]
-                if _GONE in ends:
-                    continue
-                one, other = (self.nodes[node]["cluster"] for node in ends)
-                ms = latency(self.document["cluster_latency_ms"], one, other)
-                if ms is None or ms > number(flow["max_latency_ms"]):
-                    return False
-        return True
-
-    def cost(self, state: tuple) -> float:
-        used = {node for node, _ in state} - {_GONE}
-        return float(sum(number(self.nodes[n]["price"]) for n in used))
-
-
 def rolling_update(document: Document, plan: Document) -> Values | None:
     """Values and feasibility of a list of steps."""
-    deployment = _Deployment(document)
-    state, starts, stops = deployment.start, 0, 0
-    for step in plan["steps"]:
-        k = deployment.names.index((step["application"], step["microservice"]))
-        after = deployment.step(state, k, step["to"])
-        if after is None:
-            return None
-        removes = deployment.services[k][1].get("removed", False)
-        state, starts = after, starts + (step["to"] is not None)
-        stops += step["to"] is None and not removes
-    if not deployment.ends_well(state):
-        return None
-    return deployment.cost(state), float(starts), float(stops)
+    return Deployment(document).judge(plan)
 
 
 def rolling_update_values(document: Document) -> set[Values]:
     """All deployments that steps lead to, with the least starts and stops to get there."""
-    deployment = _Deployment(document)
-    labels: dict[tuple, set[Values]] = {deployment.start: {(0.0, 0.0)}}
-    waiting = [deployment.start]
-    while waiting:
-        state = waiting.pop()
-        for k in range(len(state)):
-            for to in (None, *deployment.nodes):
-                after = deployment.step(state, k, to)
-                if after is None:
-                    continue
-                removes = deployment.services[k][1].get("removed", False)
-                more = (float(to is not None), float(to is None and not removes))
-                known = labels.get(after, set())
-                together = set(best(known | {(a + more[0], b + more[1]) for a, b in labels[state]}))
-                if together != known:
-                    labels[after] = together
-                    waiting.append(after)
-    return {
-        (deployment.cost(state), *label)
-        for state, row in labels.items()
-        if deployment.ends_well(state)
-        for label in row
-    }
+    return Deployment(document).attainable()
 
 
 # -- multi-cluster ------------------------------------------------

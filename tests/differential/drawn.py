@@ -169,6 +169,75 @@ def scaled(rng: np.random.Generator, size: int) -> Document:
     return document
 
 
+def ruled(rng: np.random.Generator, size: int) -> Document:
+    """A rolling update with all that there is: every second one of replicas that come and go.
+
+    Node selectors, host ports, what waits, what comes with nodes, closed nodes and nodes to buy,
+    rules of every kind, limits of nodes, and what the loss of a node is to leave.
+    """
+    document = (scaled if rng.random() < 0.5 else rolling_update)(rng, size)
+    names = [node["name"] for node in document["nodes"]]
+    services = [m for a in document["applications"] for m in a["microservices"]]
+    groups = ["g", "h"][: _pick(rng, 1, 2)]
+    for node in document["nodes"]:
+        node["domains"] = {"zone": _pick(rng, "z1", "z2")} if rng.random() < 0.85 else {}
+        node["resources"] = {"pods": _pick(rng, 2, 3, 9), "port": _pick(rng, 1, 1, 2)}
+        if rng.random() < 0.2:
+            node["residents"] = {_pick(rng, *groups): _pick(rng, 1, 2)}
+        if rng.random() < 0.1:
+            node["closed"] = True
+        if node["name"] not in {m["node"] for m in services} and rng.random() < 0.6:
+            node["candidate"] = True
+    document["node_sets"] = {
+        "some": [name for name in names if rng.random() < 0.7],
+        "one": [_pick(rng, *names)],
+    }
+    for service in services:
+        service["groups"] = [group for group in groups if rng.random() < 0.6]
+        service["resources"] = {"pods": 1} | ({"port": 1} if rng.random() < 0.25 else {})
+        if rng.random() < 0.3:
+            service["allowed"] = _pick(rng, "some", "some", "one")
+    used = {g for m in services for g in m["groups"]}
+    used |= {g for node in document["nodes"] for g in node.get("residents", {})}
+    document["rules"] = [_rule(rng, sorted(used)) for _ in range(_pick(rng, 1, 1, 2, 3)) if used]
+    if rng.random() < 0.2:
+        few = {name: _pick(rng, 0, 1, 2) for name in names}
+        document["limits"] = [{"name": "l", "amounts": few, "most": _pick(rng, 0, 1, 2, 3)}]
+        if rng.random() < 0.4:
+            document["limits"][0] |= {"share": 0.5}
+    if rng.random() < 0.2:
+        left = [g for m in services if not m.get("removed") for g in m["groups"]]
+        needs = {g: int(rng.integers(0, left.count(g) + 1)) for g in sorted(set(left))}
+        document["survival"] = {"needs": needs, "room": bool(rng.random() < 0.2)}
+    return document
+
+
+def _rule(rng: np.random.Generator, groups: list[str]) -> Document:
+    """One rule of any kind."""
+    kind = _pick(rng, "apart", "together", "spread", "spread")
+    rule = {
+        "kind": kind,
+        "group": _pick(rng, *groups),
+        "per": _pick(rng, "node", "zone", "cluster"),
+    }
+    if rng.random() < 0.3:
+        rule["toward"] = _pick(rng, *groups)
+    if rng.random() < 0.25:
+        rule["mend"] = True
+    if rng.random() < 0.1:
+        rule["soft"] = True
+    if kind == "apart" and rule.get("toward") in (None, rule["group"]):
+        rule["max_copies"] = _pick(rng, 1, 1, 2)
+    if kind == "spread":
+        rule["max_skew"] = _pick(rng, 1, 1, 2)
+        if rule["per"] == "node" and rng.random() < 0.5:
+            return rule | {"shrinks": True}
+        rule |= {"min_domains": _pick(rng, 1, 1, 2, 3)}
+        if rng.random() < 0.3:
+            rule["among"] = "some"
+    return rule
+
+
 def multi_cluster(rng: np.random.Generator, size: int) -> Document:
     """Two clusters or three, two requests and `size` more; refusing all is always a plan."""
     names = ["c0", "c1", "c2"][: _pick(rng, 2, 3)]

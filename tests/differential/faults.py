@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from brute_force import Document, Values, best, judge
+from brute_force import Document, Values, judge
+from rolling_updates import best
 
 from placeopt.core.fronts.dominance import hypervolume
 from placeopt.core.fronts.front import Front

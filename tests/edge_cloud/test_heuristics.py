@@ -21,6 +21,7 @@ from placeopt.edge_cloud.generator import PAPER_DEMAND
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.exact_placement import weighted_sum
 from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
+from placeopt.registry import certifier
 
 METHODS = {
     "greedy": heuristics.greedy,
@@ -190,9 +191,9 @@ def test_certify_adds_bounds():
     """Any front gets a bound set that lies below its points, and a gap."""
     problem = EdgeCloud.generate(4, applications=40)
     front = heuristics.greedy(Task(problem, problem.objectives, Budget(), 1))
-    proven = bounds.certify(problem, front, Budget(evaluations=3000))
+    proven = certifier("edge-cloud")(problem, front, Budget(evaluations=3000))
     assert proven.points == front.points and 0 < proven.gap() < 1
-    assert bounds.certify(problem, proven, Budget(evaluations=3000)).points == front.points
+    assert certifier("edge-cloud")(problem, proven, Budget(evaluations=3000)).points == front.points
 
 
 def test_lower_bounds_of_a_known_line():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine_reassignment import annealing
 from machine_reassignment.annealing import Annealing
-from machine_reassignment.bounds import bounds
+from machine_reassignment.bounds import least_costs
 from machine_reassignment.encoder import ReassignmentEncoder
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin, move, shift_change, shift_kept, swap_change
@@ -98,7 +98,7 @@ def test_annealing_and_the_model_find_the_best_of_all_assignments(seed: int) -> 
     search = Annealing(problem.arrays, np.ones(3), problem.arrays.home, seed=1)
     search.run(Budget(300_000))
     assert search.least == values.sum(axis=1).min()
-    assert (np.array(bounds(problem.arrays)) <= values.min(axis=0)).all()
+    assert (np.array(least_costs(problem.arrays)) <= values.min(axis=0)).all()
 
 
 @pytest.mark.parametrize("seed", range(3))

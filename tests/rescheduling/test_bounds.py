@@ -9,13 +9,15 @@ from rescheduling_states import state_search
 
 import placeopt
 from placeopt.core.budget import Budget
+from placeopt.registry import certifier
 from placeopt.rescheduling import bounds, relaxation
-from placeopt.rescheduling.bounds import certify, least_latencies
+from placeopt.rescheduling.bounds import least_latencies
 from placeopt.rescheduling.branching import LatencyQuestion, Workspace
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.pricing import sharpened
 
+certify = certifier("rescheduling")
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2}
 
 

@@ -13,10 +13,13 @@ from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
+from placeopt.registry import certifier
 from placeopt.rolling_update.bounds import bound_vectors
-from placeopt.rolling_update.decomposition import certify, decomposition
+from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import repack
+
+certify = certifier("rolling-update")
 
 
 def tiny(seed: int, most: int = 5) -> RollingUpdate:
@@ -230,7 +233,7 @@ def test_a_quick_front_gets_a_certificate() -> None:
     assert [p.values for p in proven.points] == [p.values for p in quick.points]
     assert proven.bounds == run(problem).bounds
     assert {p.status for p in proven.points} <= {"optimal", "bounded"}
-    assert proven.runs[-1].method == "certificate"
+    assert proven.runs[-1].method == "certify"
 
 
 def test_what_has_no_answer_says_why() -> None:

@@ -25,6 +25,14 @@ class _Check(NamedTuple):
     forgiven: bool
 
 
+def add_row(model: pyo.ConcreteModel, rows: pyo.ConstraintList, relation: Any) -> None:
+    """Add a relation to a list; of numbers alone it holds, or the model has no solution."""
+    if not isinstance(relation, bool | np.bool_):
+        rows.add(relation)
+    elif not relation:
+        rows.add(model.none >= 1)
+
+
 def add_end(model: pyo.ConcreteModel) -> None:
     """Add that every check holds at the end, but for what rests and is forgiven.
 
@@ -208,14 +216,14 @@ def _add_check(
     big = _most(rules) + check.bound
     if check.kind == APART:
         if d >= 0:
-            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+            add_row(model, rows, others <= check.bound + big * (1 - here) + big * slack)
     elif d < 0:
-        rows.add(here <= slack)
+        add_row(model, rows, here <= slack)
     elif check.kind == TOGETHER:
         rows.add(here <= others + (alone if check.own else 0) + slack)
     else:
         if rules.floor[check.counter]:
-            rows.add(others <= check.bound + big * (1 - here) + big * slack)
+            add_row(model, rows, others <= check.bound + big * (1 - here) + big * slack)
         for k in _range(rules, check.counter):
             if k != d:
                 fewest = count(check.counter, k)

@@ -29,7 +29,7 @@ class RuleTables(NamedTuple):
     """
 
     allowed: np.ndarray  # (node sets, N) whether a node is in a set
-    node_set: np.ndarray  # (M,) set that new copies are restricted to, -1 none
+    node_set: np.ndarray  # (M,) set that new copies are restricted to, -1 none; nor what ends
     domain: np.ndarray  # (C, N) domain of a node as the counter numbers them, -1 none
     first: np.ndarray  # (C + 1,) where the counts of a counter begin; the last one is their sum
     base: np.ndarray  # (first[-1],) counts of what comes with the nodes
@@ -158,7 +158,8 @@ def tables(
         The node of every microservice now.
     num_nodes : int
     removed : bool array (M,), optional
-        Counted while they run; none of them starts, so that no rule binds them. None by default.
+        Counted while they run; none of them starts, so that neither rules nor allowed nodes bind
+        them. None by default.
     priced : bool array (N,), optional
         Nodes that are deleted when they are emptied. None by default.
     """
@@ -197,7 +198,13 @@ def tables(
     number = {name: k for k, name in enumerate(names)}
     result = RuleTables(
         allowed=np.array([node_sets[name] for name in names], dtype=bool).reshape(-1, num_nodes),
-        node_set=np.array([-1 if a is None else number[a] for a in allowed], dtype=np.int64),
+        node_set=np.array(
+            [
+                number[own] if own is not None and new else -1
+                for own, new in zip(allowed, starts.tolist(), strict=True)
+            ],
+            dtype=np.int64,
+        ),
         **_counter_tables(counters, skew, needs, num_nodes, len(home)),
         **_check_tables(parts, len(home)),
         priced=np.zeros(num_nodes, dtype=bool) if priced is None else priced,

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pyomo.environ as pyo
 
+from placeopt.rolling_update.rules.model import add_row
+
 
 def add_survival(model: pyo.ConcreteModel) -> None:
     """Add what is lost with each node, and that the others have room; needs ``at``, ``used``."""
@@ -87,4 +89,5 @@ def _add_room(model: pyo.ConcreteModel) -> None:
     for r, wanted in enumerate(need):
         total = pyo.quicksum([int(s.capacity[n, r]) * in_use(n) for n in nodes])
         for n in nodes if wanted else ():
-            model.room_left.add(total - int(s.capacity[n, r]) * in_use(n) >= wanted)
+            left = total - int(s.capacity[n, r]) * in_use(n)
+            add_row(model, model.room_left, left >= wanted)

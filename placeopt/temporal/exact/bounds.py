@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front, merge
+from placeopt.core.errors import InfeasibleInstanceError
+from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.gap import graded
-from placeopt.core.fronts.values import Run
-from placeopt.core.problem import Problem
-from placeopt.core.runs.versions import versions
 from placeopt.core.task import Task
+from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.exact.completion import Completion
 from placeopt.temporal.exact.configuration_lp import ConfigurationLP
 from placeopt.temporal.exact.grid import Grid
@@ -30,8 +30,6 @@ from placeopt.temporal.instance import Temporal
 
 #: Sets of replicas up to which a certificate tries the relaxed front before the linear program.
 _MAX_SETS = 3_000
-#: Seconds that a certificate takes where the budget is used up.
-_OWN_SECONDS = 10.0
 #: Share of a certificate's seconds for the bounds; then points are compared with them.
 _BOUND_SHARE = 0.75
 #: Limits where no clock ends the work, lines of a certificate and of a bound alone, and the share
@@ -98,6 +96,29 @@ def least_values(numbers: Numbers) -> np.ndarray:
     return np.array([latency, 0, interruption], dtype=np.int64)
 
 
+def least_alone(problem: Temporal) -> np.ndarray:
+    """Return lower bounds on latency, cost and interruption alone, shape (3,), of any numbers.
+
+    Each request pays its nearest place and its safest price. What a replica takes of a machine for
+    a slot costs at least the same share of its price, where that is least.
+    """
+    a, leases = problem.arrays, list[tuple[int, float, float]]()
+    for k, offer in enumerate(problem.offers):
+        for pricing in PRICINGS:
+            if offer.price(pricing) is not None and offer.max_instances != 0:
+                lost = a.frequencies[k] if pricing == "spot" else 0
+                leases.append((k, a.slot_costs[k, pricing] / a.cost_scale, float(lost)))
+    own = np.array([lease[0] for lease in leases])
+    price, rates = np.array([lease[1:] for lease in leases]).T
+    usable = a.usable[:, own]
+    taken = (a.demands[:, None] / np.maximum(1, a.capacities[own])).max(axis=2)
+    cost = np.where(usable, taken * price, np.inf).min(axis=1) * a.replicas * a.durations
+    latency = np.where(a.usable, a.latencies, np.inf).min(axis=1)
+    rate = np.where(usable, rates, np.inf).min(axis=1)
+    rate /= a.interruption_scale // a.replica_shares
+    return np.array([latency.mean(), cost.sum(), rate.mean()]) * (1 - 1e-9)
+
+
 def bound(
     task: Task[Temporal],
     *,
@@ -144,53 +165,29 @@ def bound(
     return graded(front, "cost_usd")
 
 
-def certify(problem: Problem, front: Front, budget: Budget) -> Front:
-    """Return the front with a lower-bound set and the status of every point.
+def bounds(problem: Temporal, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the least value of each objective alone, then bounds of their trade-offs.
 
-    Takes what is left of a time limit, or some seconds where there is none and evaluations are
-    used up. The bounds of a small instance are the front of the relaxed problem; those of others
-    come from programs (`lower_bounds`). The run that is added has the hypervolume gap to the proven
-    bound in its ``parameters``.
+    Those of a small instance are the front of the relaxed problem; those of others come from
+    programs (`lower_bounds`).
 
     Raises
     ------
     UnsupportedError
-        Not a temporal instance, or numbers too wide for exact sums.
+        Numbers too wide for exact sums.
     """
+    if reasons := problem.infeasibility():
+        raise InfeasibleInstanceError(reasons)
+    yield Bounds(least_alone(problem)[None, problem.columns(front.objectives)])
     data = numbers(problem, front.objectives)
-    own = _own_budget(budget)
-    bounds, method, solves = None, "bin-plans", 0
     if not data.limited and count_sets(data.replicas) <= _MAX_SETS:
-        bounds = _relaxed_values(data, front, own)
-    if bounds is None:
-        method = "bound"
-        bounds, _, solves = lower_bounds(data, own.share(_BOUND_SHARE))
-    proven = Front(
-        front.instance, front.objectives, bounds=tuple(map(tuple, data.values(bounds).tolist()))
-    )
-    result = graded(merge([front, proven]), "cost_usd")
-    facts: dict[str, Any] = {"bounds": method}
-    if (gap := result.gap()) is not None:
-        facts["hypervolume_gap"] = gap
-    run = Run(
-        method="certify",
-        seed=None,
-        seconds=own.seconds,
-        evaluations=0,
-        solver_calls=solves,
-        completed=not own.out_of_time,
-        parameters=facts,
-        versions=versions(["highspy"]),
-    )
-    return replace(result, runs=(*result.runs, run))
-
-
-def _own_budget(budget: Budget) -> Budget:
-    if budget.cancelled:
-        return budget
-    if budget.seconds_limit is not None:
-        return budget.beside(seconds=max(budget.seconds_left, 1e-3))
-    return budget.beside(seconds=_OWN_SECONDS)
+        relaxed = _relaxed_values(data, front, budget)
+        if relaxed is not None:
+            yield Bounds(data.values(relaxed), facts={"bounds": "bin-plans"})
+            return
+    result, _, solves = lower_bounds(data, budget.share(_BOUND_SHARE))
+    ended = not budget.out_of_time
+    yield Bounds(data.values(result), solves, ended, (), ["highspy"], {"bounds": "bound"})
 
 
 def _relaxed_values(data: Numbers, front: Front, budget: Budget) -> np.ndarray | None:

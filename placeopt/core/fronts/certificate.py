@@ -1,0 +1,138 @@
+"""The certificate of a front: its lower-bound set, and what that proves of every point.
+
+A problem gives the bounds, ``bounds(problem, front, budget)``: ever better sets, the quick ones
+first. All else is here, so that a proof that fails costs the proof and never the front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from placeopt.core.budget import Budget
+from placeopt.core.errors import InfeasibleInstanceError, PlaceoptError, shown
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.gap import graded
+from placeopt.core.fronts.values import Point, Run
+from placeopt.core.problem import Problem
+from placeopt.core.runs.versions import versions
+
+#: The name of the run that proves.
+CERTIFY = "certify"
+#: Seconds of a certificate where no time limit is given.
+OWN_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A proven lower-bound set: every plan is weakly dominated by one of its vectors.
+
+    Attributes
+    ----------
+    vectors : float array (k, objectives)
+        In the objectives of the front. Empty: nothing is proven.
+    solves : int
+        Programs solved so far.
+    complete : bool
+        Whether the search for bounds ended by itself.
+    points : iterable of Point
+        Plans that were found on the way.
+    libraries : sequence of str
+        Packages on which the proof relies.
+    facts : mapping
+        What else the run is to say of itself.
+    """
+
+    vectors: np.ndarray
+    solves: int = 0
+    complete: bool = True
+    points: Iterable[Point] = ()
+    libraries: Sequence[str] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: ``function(problem, front, budget)``: yields ever better sets; only the last one counts.
+Bounding = Callable[[Any, Front, Budget], Iterator[Bounds]]
+
+
+def certified(
+    problem: Problem, front: Front, budget: Budget, bounds: Bounding, goal: str | None
+) -> Front:
+    """Return a front with a lower-bound set, and the run that proved it behind the others.
+
+    Where the proof cannot be computed, what was proven before that holds, and the run says why in
+    its ``note``.
+
+    Parameters
+    ----------
+    problem : Problem
+    front : Front
+    budget : Budget
+        What is left of its time is the certificate's; `OWN_SECONDS` where it has no time limit.
+    bounds : Bounding
+    goal : str or None
+        The objective of which points tell the gap; None keeps what points say of themselves.
+
+    Raises
+    ------
+    InfeasibleInstanceError
+        The instance has no plan.
+    """
+    own = _own(budget)
+    began, note, last = own.seconds, "", Bounds(np.empty((0, len(front.objectives))))
+    result = front
+    try:
+        for proven in bounds(problem, front, own):
+            last = proven
+    except InfeasibleInstanceError:
+        raise
+    except Exception as error:  # whatever fails in a proof: what the search found is worth more
+        note = _in_words(error)
+    try:
+        result = _joined(front, last, goal)
+    except Exception as error:  # such as more pairs of vectors than memory holds
+        note = _in_words(error)
+    facts = {**last.facts, "note": f"the proof ended early: {note}"} if note else dict(last.facts)
+    run = Run(
+        CERTIFY,
+        None,
+        own.seconds - began,
+        solver_calls=last.solves,
+        completed=last.complete and not note,
+        parameters=facts,
+        versions=versions(last.libraries),
+    )
+    return replace(result, runs=(*front.runs, run))
+
+
+def _own(budget: Budget) -> Budget:
+    """Return the time of a certificate: what is left, or some where no limit is given."""
+    if budget.out_of_time:
+        return budget
+    left = OWN_SECONDS if budget.seconds_limit is None else budget.seconds_left
+    own = budget.beside(seconds=max(left, 1e-3))
+    own.on_progress = budget.on_progress
+    return own
+
+
+def _joined(front: Front, proven: Bounds, goal: str | None) -> Front:
+    """Return a front with bounds joined to its own; with `goal` every point is graded by them."""
+    if not len(proven.vectors):
+        return front
+    proof = Front(
+        front.instance,
+        front.objectives,
+        points=tuple(proven.points),
+        bounds=tuple(map(tuple, proven.vectors.tolist())),
+    )
+    both = merge([front, proof])
+    return both if goal is None else graded(both, goal)
+
+
+def _in_words(error: Exception) -> str:
+    """Return why a proof failed: an error's own words, and its kind where they are not ours."""
+    text = str(error) if isinstance(error, PlaceoptError) else f"{type(error).__name__}: {error}"
+    return " ".join(text.split()) or shown(error)
