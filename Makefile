@@ -2,9 +2,17 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
+CORE := .venv/.placeopt-core
 STAMP := .venv/.placeopt-installed
 JOBS ?= 2
 TORCH ?= torch==2.13.0
+INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet --disable-pip-version-check)
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+# Compiled kernels, kept outside the tree: a checkout finds what another one compiled of the same sources.
+export PLACEOPT_KERNELS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/placeopt-kernels
+# Bytecode is kept, whatever the environment says: hundreds of tests start processes of their own.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Tests that call kernels directly, for the run with checked indices.
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
@@ -15,9 +23,9 @@ KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_up
 QUICK_TESTS := tests/test_architecture.py tests/test_public.py tests/test_instances.py tests/test_infeasible.py tests/core \
 	tests/*/test_instance.py tests/*/test_encoder.py tests/*/test_sequence.py tests/*/test_model.py
 
-.PHONY: demo test test-quick thorough suite lint bounds rl docs papers pages wheel first-hour clean
+.PHONY: demo test test-quick thorough suite lint bounds rl docs papers pages mutants wheel first-hour clean
 
-demo: $(STAMP)
+demo: $(CORE)
 	mkdir -p out
 	$(BIN)/placeopt solve instances/temporal/aws-50.json --method nsga3 --seed 1 -o out/aws-50-front.json --plot out/aws-50-front.html
 
@@ -27,47 +35,51 @@ test: $(STAMP)
 
 # Under two minutes on two quiet cores, once kernels are compiled.
 test-quick: $(STAMP)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(QUICK_TESTS)
+	$(PYTEST) $(QUICK_TESTS)
 
-# Bytecode is kept, whatever the environment says: hundreds of tests start processes of their own.
+# Kernels that nobody asked for in a month go.
 suite: $(STAMP)
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	-test ! -d $(PLACEOPT_KERNELS) || find $(PLACEOPT_KERNELS) -type f -mtime +30 -delete
+	$(PYTEST) --cpu
 
-# The suite with all cases that property tests can try, for a release: some 20 minutes.
+# All cases, where the suite tries a third, or a tenth of what is heavy: TESTS=tests/exact those of a folder; MINUTES=5 begins no test
+# after these minutes.
 thorough: $(STAMP)
-	PLACEOPT_THOROUGH=1 $(MAKE) suite
+	PLACEOPT_THOROUGH=1 $(PYTEST) $(TESTS) $(if $(MINUTES),--minutes $(MINUTES))
 
-# Kernels with every index checked, compiled from an empty cache.
+# Kernels with every index checked; what was compiled so is kept beside the others.
 bounds: $(STAMP)
-	cache=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache \
-		$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -p no:cacheprovider $(KERNEL_TESTS); \
+	cache=$$(mktemp -d) && NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(PYTEST) -p no:cacheprovider $(KERNEL_TESTS); \
 	failed=$$?; rm -rf $$cache; exit $$failed
 
 # The site, in build/site: warnings are errors, nothing is fetched while it is built.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(INSTALL) -e '.[docs]'
 	$(BIN)/python docs/build.py build/site
 
-# Every table, figure and numbered claim of the five papers: docs/papers.html. QUICK=1 takes under 10 minutes and writes
+# Every table, figure and numbered claim of the five papers: build/papers.html. QUICK=1 takes under 10 minutes and writes
 # out/papers/papers.html; ONLY=name,name measures these alone, MINUTES=5 ends long ones early. What an earlier run left is taken up.
 # What trains needs `make rl`; without it the committed results stay.
 papers: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e papers
 	$(BIN)/python papers/run.py $(if $(QUICK),--quick) $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))
 
-# Pages under benchmarks/ and papers/: an edit by hand is an error, a page older than its script a warning.
+# Pages under benchmarks/ and papers/: an edit by hand is an error, and so is a page older than its script.
 pages: $(STAMP)
 	$(BIN)/python benchmarks/stamps.py
 
+# Faults put into the judges, one at a time, and whether a test notices: benchmarks/mutants.md.
+mutants: $(STAMP)
+	$(BIN)/python benchmarks/mutants.py
+
 # What would be released, in dist: the sources, a wheel for every platform, and one for this platform and Python that brings
-# compiled kernels; their metadata checked.
+# compiled kernels; their metadata checked. The kernels stay in placeopt/_compiled: the tests use them.
 wheel: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	$(INSTALL) build twine
 	rm -rf dist placeopt/_compiled
 	$(BIN)/python -m build --outdir dist .
 	$(BIN)/placeopt warm-up --any-cpu --jobs $(JOBS)
 	$(BIN)/python -m build --wheel --outdir dist .
-	rm -rf placeopt/_compiled
 	$(BIN)/python -m twine check --strict dist/*
 
 # A stranger's first hour: the wheel with kernels in an environment of its own, outside this folder, from an empty cache; the first
@@ -81,14 +93,20 @@ lint: $(STAMP)
 
 # What trains policies: torch by its version first, so that nothing else picks one, then the rest of the extra.
 rl: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[rl]'
+	$(INSTALL) $(TORCH)
+	$(INSTALL) -e '.[rl]'
+
+# What users have.
+$(CORE): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(INSTALL) -e .
+	touch $(CORE)
 
 # torch is not among the extras installed here: it is large. What needs it says so, and its tests are skipped; `make rl` adds it.
 $(STAMP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[jmetal,plot,dev]'
-	touch $(STAMP)
+	$(INSTALL) -e '.[jmetal,plot,dev]'
+	touch $(CORE) $(STAMP)
 
 clean:
 	rm -rf out build dist placeopt/_compiled .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks

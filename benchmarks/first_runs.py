@@ -69,7 +69,7 @@ def _key(kernel: Any, kinds: Any) -> Key:
 def asked(*arguments: str, cache: str) -> Any:
     """Run this script for one of its parts in a process of its own."""
     command = [sys.executable, __file__, *arguments]
-    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache, "PLACEOPT_KERNELS": ""}
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     return json.loads(done.stdout)
 

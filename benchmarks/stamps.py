@@ -10,8 +10,8 @@ then a comment with
 * `text`: a hash of the page above the stamp.
 
 `edited` tells of a page that was edited by hand: a test fails. `old` tells of a page that is older
-than its script: ``make pages`` warns. The package itself does not count: every page would be old at
-once.
+than its script: ``make pages``, which is run before a release, fails. The package itself does not
+count: every page would be old at once.
 """
 
 from __future__ import annotations
@@ -126,13 +126,10 @@ def pages() -> list[Path]:
 
 
 def main() -> None:
-    """Fail for pages that were edited by hand; warn of those that are older than their scripts."""
-    wrong = {page: reason for page in pages() if (reason := edited(page))}
+    """Fail for pages that were edited by hand, and for those that are older than their scripts."""
+    wrong = {page: reason for page in pages() if (reason := edited(page) or old(page))}
     for page, reason in wrong.items():
         print(f"error: {page.relative_to(ROOT)}: {reason}")
-    for page in pages():
-        if page not in wrong and (reason := old(page)):
-            print(f"warning: {page.relative_to(ROOT)}: {reason}")
     raise SystemExit(bool(wrong))
 
 

@@ -18,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from papers import run  # noqa: E402
+
 import placeopt  # noqa: E402
 from placeopt import registry  # noqa: E402
 from placeopt.cli.catalogue import parameters_of, shown  # noqa: E402
@@ -47,12 +49,13 @@ def assemble(site: Path) -> None:
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in KEPT and "__pycache__" not in file.parts:
                 copy_page(file, site / file.relative_to(ROOT))
-    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         copy_page(ROOT / name, site / name)
     docs = site / "docs"
     write_problems(docs / "problems")
     write_methods(docs / "methods")
     write_schemas(docs / "schemas")
+    run.write_html(docs / "papers.html")
     for folder, title in (("benchmarks", "Benchmarks"), ("papers", "Studies of the papers")):
         pages = sorted((site / folder).rglob("*.md"))
         listed = "\n".join(str(page.relative_to(site / folder).with_suffix("")) for page in pages)

@@ -7,9 +7,9 @@
                                      # a measure that dies fails the run; the others' results stay
     python papers/run.py --page     # the page alone, from the results that there are
 
-Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``docs/papers.html``
-and ``results.md``. Measures that train need PyTorch (``make rl``). ``entry.py`` says what an entry
-is, ``measure.py`` how a measure is written.
+Full results go to ``results/*.json`` and ``results/*.md`` here, the page to ``results.md`` and,
+with pictures, to ``build/papers.html``; the site has it, too. Measures that train need PyTorch
+(``make rl``). ``entry.py`` says what an entry is, ``measure.py`` how a measure is written.
 """
 
 from __future__ import annotations
@@ -55,8 +55,14 @@ def write_pages(*, quick: bool) -> str:
         page.write_html(measure.SCRATCH / "papers.html", page.html(known, found, quick=True))
         return page.summary(known, results)
     stamps.write(HERE / "results.md", page.markdown(known, found), __file__, {})
-    page.write_html(stamps.ROOT / "docs" / "papers.html", page.html(known, found, quick=False))
+    write_html(stamps.ROOT / "build" / "papers.html")
     return page.summary(known, results)
+
+
+def write_html(path: Path) -> None:
+    """Write the page with pictures, from the committed results."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.write_html(path, page.html(papers(), measure.documents(quick=False), quick=False))
 
 
 def main() -> None:
@@ -68,6 +74,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="names of measures, with commas between")
     parser.add_argument("--minutes", type=float, default=math.inf, help="CPU minutes a measure")
     parser.add_argument("--page", action="store_true", help="write the page, measure nothing")
+    parser.add_argument("--no-page", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     logging.disable(logging.WARNING)
     chosen = [name for name in asked.only.split(",") if name] or measure.names()
@@ -80,7 +87,8 @@ def main() -> None:
             print(f"left as they are: {', '.join(left)}; to train, `make rl`", file=sys.stderr)
     died: dict[str, str] = {}
     if len(chosen) > 1 and not asked.page:  # each in a process of its own
-        settings = ["--minutes", str(asked.minutes), *(["--quick"] if asked.quick else [])]
+        settings = ["--no-page", "--minutes", str(asked.minutes)]
+        settings += ["--quick"] if asked.quick else []
         for name in chosen:
             command = [sys.executable, __file__, "--only", name, *settings]
             if last_lines := failure(command):
@@ -89,6 +97,8 @@ def main() -> None:
         began = time.process_time()
         measure.run(chosen[0], quick=asked.quick, minutes=asked.minutes)
         print(f"{chosen[0]}: {time.process_time() - began:.0f} CPU s", file=sys.stderr, flush=True)
+    if asked.no_page:
+        return
     print(write_pages(quick=asked.quick))
     if died:
         told = "\n".join(f"{name} died:\n{lines}" for name, lines in died.items())

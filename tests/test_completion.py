@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
+import io
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from placeopt import cli
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,17 +21,16 @@ def completed(words: str, folder: Path) -> list[str]:
         "_PLACEOPT_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(parts),
         "COMP_CWORD": str(len(parts) - 1),
-        "PYTHONPATH": str(ROOT),
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "placeopt"],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=os.environ | asked,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    told = io.StringIO()
+    with pytest.MonkeyPatch.context() as environment, contextlib.chdir(folder):
+        for name, value in asked.items():
+            environment.setenv(name, value)
+        environment.setattr("sys.argv", ["placeopt"])
+        with contextlib.redirect_stdout(told), pytest.raises(SystemExit) as end:
+            cli.main()
+    assert not end.value.code
+    return told.getvalue().split()
 
 
 @pytest.mark.parametrize(

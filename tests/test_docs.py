@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pages import FENCE, ROOT, blocks, environment, run_blocks
@@ -39,6 +41,7 @@ CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 #: Pages that `docs/build.py` writes.
 WRITTEN = re.compile(
     r"^docs/(problems|methods|schemas)/([\w-]+)\.md$|^(benchmarks|papers)/index\.md$"
+    r"|^docs/papers\.html$"
 )
 
 
@@ -77,8 +80,8 @@ def test_local_links_lead_somewhere(page: Path) -> None:
 
 def test_a_broken_link_is_found() -> None:
     page = ROOT / "docs" / "index.md"
-    text = "[a](nowhere.md) [b](design.md#no-such-part) [c](methods/sovle.md) [d](design.md)"
-    assert broken(page, text) == ["nowhere.md", "design.md#no-such-part", "methods/sovle.md"]
+    text = "[a](nowhere.md) [b](front.md#no-such-part) [c](methods/sovle.md) [d](front.md)"
+    assert broken(page, text) == ["nowhere.md", "front.md#no-such-part", "methods/sovle.md"]
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: str(page.relative_to(ROOT)))
@@ -102,6 +105,12 @@ def test_code_of_a_page_is_run_or_says_why_not(page: Path) -> None:
             tomllib.loads(block["code"])
 
 
+@cache
+def the_command() -> Any:
+    """Return what is parsed, made once for all pages."""
+    return get_command(app)
+
+
 def commands_of(text: str) -> list[list[str]]:
     """Return the words of each command of ours on a page, in blocks and in sentences."""
     code = [m["code"] for m in FENCE.finditer(text) if m["language"] == "sh"]
@@ -112,7 +121,7 @@ def commands_of(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_and_options_on_a_page_exist(page: Path) -> None:
-    unknown, top = [], get_command(app)
+    unknown, top = [], the_command()
     for words in commands_of(page.read_text(encoding="utf-8")):
         command, named = top, iter(words)
         while isinstance(command, TyperGroup):
@@ -175,7 +184,7 @@ def test_every_method_has_its_source_and_its_measurement() -> None:
 
 def test_the_page_says_what_a_killed_run_keeps() -> None:
     """As the methods declare it."""
-    text = (ROOT / "docs" / "how-to" / "resume.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w-]+)` \| (.+) \|$", text, re.MULTILINE))
     ours = {name: m.kept for name, m in methods().items()}
     assert {name: what for name, what in told.items() if name in ours} == {

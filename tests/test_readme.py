@@ -1,4 +1,4 @@
-"""Every code block of the README runs, in order, in a copy of what a reader has; see `pages`."""
+"""Every code block of the README runs, in order; see `pages`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placeopt.registry import PACKAGES, methods
 def test_every_block_of_the_readme_runs(tmp_path: Path) -> None:
     """One after another in one folder, so that a block may use what an earlier one wrote."""
     found = blocks((ROOT / "README.md").read_text(encoding="utf-8"))
-    run_blocks(found, tmp_path, apart=True)
+    run_blocks(found, tmp_path)
 
 
 def test_blocks_are_found_as_they_are_meant() -> None:
@@ -42,23 +42,53 @@ def test_commands_run_here_where_they_need_no_shell(tmp_path: Path) -> None:
         run_blocks([("sh", "placeopt check nothing.json\n")], tmp_path)
 
 
-def test_the_table_of_methods_is_that_of_the_registry() -> None:
-    """Every method to use: its summary and the problems that it serves; the others by name."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table, rest = text.split("| method |", 1)[1].split("\n\n", 1)
-    rows = [[cell.strip().strip("`") for cell in row] for row in cells(table)]
-    kinds = rows[0][1:]
-    assert set(kinds) == {package.replace("_", "-") for package in PACKAGES}
-    ours = {name: m for name, m in methods().items() if set(kinds) & set(m.problems)}
-    assert [row[0] for row in rows[2:]] == [n for n, m in ours.items() if m.role not in COMPARED]
-    for name, summary, *served in rows[2:]:
-        assert summary == ours[name].summary
-        marks = ["yes" if kind in ours[name].problems else "" for kind in kinds]
-        assert served == marks, name
+def test_the_tables_of_methods_are_those_of_the_registry() -> None:
+    """README has some, one page the others, and the names of what to compare with."""
+    kinds = {package.replace("_", "-") for package in PACKAGES}
+    ours = {name: m for name, m in methods().items() if kinds & set(m.problems)}
+    listed = list[str]()
+    for page in ("README.md", "docs/questions.md"):
+        table = (ROOT / page).read_text(encoding="utf-8").split("| method |", 1)[1]
+        for row in table.split("\n\n", 1)[0].splitlines()[2:]:
+            name, summary, served = (cell.strip().strip("`") for cell in row.strip("|").split("|"))
+            assert summary == ours[name].summary
+            assert (kinds if served == "all" else set(served.split(", "))) == kinds & set(
+                ours[name].problems
+            )
+            listed.append(name)
+    assert sorted(listed) == sorted(n for n, m in ours.items() if m.role not in COMPARED)
+    lines = (ROOT / "docs" / "questions.md").read_text(encoding="utf-8").splitlines()
     for role in COMPARED:
-        line = next(line for line in rest.splitlines() if line.startswith(f"* {role}"))
+        line = next(line for line in lines if line.startswith(f"* {role}"))
         assert re.findall("`([a-z0-9-]+)`", line) == [n for n, m in ours.items() if m.role == role]
 
 
-def cells(table: str) -> list[list[str]]:
-    return [line.strip("|").split("|") for line in table.splitlines()]
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
+
+
+def numbers(text: str) -> set[float]:
+    return {float(found.replace(",", "")) for found in NUMBER.findall(text)}
+
+
+def claims(page: str) -> list[tuple[str, list[Path]]]:
+    """Return what a bullet or a row says, and the tables that it links to."""
+    text = (ROOT / page).read_text(encoding="utf-8").split("\n## The papers")[0]
+    found = []
+    for claim in re.findall(r"^(?:\* |\| ).*(?:\n  .*)*", text, re.MULTILINE):
+        links = re.findall(r"\]\(((?:\.\./)?(?:benchmarks|papers)/[^)#]*\.md)\)", claim)
+        tables = [(ROOT / page).parent / link for link in links]
+        words = re.sub(r"\[[^\]]*\]\([^)]*\)|`[^`]*`", "", claim)
+        found += [(words, tables)] if tables else []
+    return found
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_numbers_stand_on_the_page_that_is_named(page: str) -> None:
+    """Each number beside a link to a table, as it is written there."""
+    checked = 0
+    for words, tables in claims(page):
+        there = numbers("".join(table.read_text(encoding="utf-8") for table in tables))
+        wanted = numbers(words)
+        assert wanted <= there, f"{words}: {sorted(wanted - there)}"
+        checked += len(wanted)
+    assert checked > 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placeopt
@@ -34,7 +34,6 @@ def fronts(draw: Any) -> Front:
     return Front(NAME, goals, points)
 
 
-@settings(max_examples=150, derandomize=True, deadline=None)
 @given(fronts(), st.sampled_from([30, 80, 200]))
 def test_any_front_fits_any_terminal(front: Front, width: int) -> None:
     """Its table has the knee, and at most ten plans; a word may be longer than a narrow screen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.cli.tables import room, table
@@ -60,7 +60,6 @@ def test_wide_letters_count_twice() -> None:
 WORDS = st.lists(st.text("abc-", min_size=1, max_size=9), max_size=6).map(" ".join)
 
 
-@settings(max_examples=200, derandomize=True, deadline=None)
 @given(
     st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS), min_size=1, max_size=4),
     st.integers(40, 100),

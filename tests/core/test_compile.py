@@ -345,6 +345,8 @@ def test_what_a_wheel_brings_is_loaded_where_it_fits(
 ) -> None:
     """Compiled for any CPU, and only read; else the kernel is compiled, into the user's cache."""
 
+    monkeypatch.delenv("PLACEOPT_KERNELS", raising=False)
+
     def told(*arguments: str) -> str:
         cache = tempfile.mkdtemp(dir=tmp_path)
         monkeypatch.setenv("NUMBA_CACHE_DIR", cache)
@@ -376,3 +378,19 @@ def test_what_a_wheel_brings_is_loaded_where_it_fits(
     (tmp_path / "__pycache__").write_text("no folder")
     assert run(tmp_path, SHIPPED) == "31 0", "where nothing can be written"
     assert {file: file.read_bytes() for file in wheel.iterdir()} == brought
+
+
+def test_checkouts_share_a_folder_of_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one compiled serves another with the same sources; others do not take its place."""
+    monkeypatch.setenv("PLACEOPT_KERNELS", str(tmp_path / "kept"))
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "counted.py").write_text(COUNTED)
+    assert run(tmp_path / "one", SHIPPED) == "31 2"
+    assert run(tmp_path / "other", SHIPPED) == "31 0"
+    (tmp_path / "one" / "counted.py").write_text(COUNTED.replace("inner(x, 1)", "inner(x, 2)"))
+    assert run(tmp_path / "one", SHIPPED) == "32 2"
+    assert run(tmp_path / "other", SHIPPED) == "31 0"
+    assert not list(tmp_path.glob("o*/**/*.nbi"))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,7 +28,6 @@ from placeopt.core.files.documents import (
     write_text,
 )
 
-SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON = st.recursive(
     st.none()
@@ -89,7 +88,6 @@ def test_a_byte_order_mark_is_no_obstacle(tmp_path: Path) -> None:
     assert read_json(tmp_path / "bom.json") == {"a": 1}
 
 
-@SETTINGS
 @given(JSON)
 def test_layout_is_the_same_document(value: Any) -> None:
     """The text for people parses to what was laid out."""
@@ -112,7 +110,6 @@ def plain_layout(value: Any, indent: str = "", key: str = "") -> str:
     return f"{opening}\n{indent} " + f",\n{indent} ".join(parts) + f"\n{indent}{closing}"
 
 
-@SETTINGS
 @given(JSON, st.integers(1, 60), st.integers(1, 400))
 def test_layout_is_what_its_definition_says(value: Any, times: int, length: int) -> None:
     """The same bytes: of documents of any width, of records near 300 and 120 characters."""
@@ -142,7 +139,6 @@ def test_layout_keeps_a_record_on_a_line() -> None:
     ]
 
 
-@SETTINGS
 @given(st.dictionaries(TEXTS, JSON, max_size=4))
 def test_sha256_does_not_depend_on_order_or_layout(document: dict[str, Any]) -> None:
     """The canonical form has sorted keys."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
@@ -28,7 +28,6 @@ from placeopt.core.fronts.values import (
     severity,
 )
 
-SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 HERE = InstanceName("temporal", "tiny", "0" * 64)
 SIDE = 6
 
@@ -83,7 +82,6 @@ def beats(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-@SETTINGS
 @given(data=st.data())
 def test_only_what_nothing_beats_is_kept(count: int, data: st.DataObject) -> None:
     """Sorted, without repeats, as by comparing every pair."""
@@ -125,7 +123,6 @@ def test_a_front_with_points_forgets_what_was_rejected() -> None:
 # -- merging ---------------------------------------------------------------------------------------
 
 
-@SETTINGS
 @given(grids(3), grids(3), grids(3))
 def test_merge_is_idempotent_commutative_associative(a: list, b: list, c: list) -> None:
     """And keeps what nothing beats."""
@@ -199,7 +196,6 @@ def test_merge_refuses_what_does_not_belong_together() -> None:
         merge([])
 
 
-@SETTINGS
 @given(st.data())
 def test_joined_bounds_are_valid_and_tighter(data: st.DataObject) -> None:
     """If two sets each bound all feasible vectors, their join does; and it is bounded by either."""
@@ -234,7 +230,6 @@ def test_joined_bounds_are_valid_and_tighter(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-@SETTINGS
 @given(data=st.data())
 def test_hypervolume_counts_the_cells(count: int, data: st.DataObject) -> None:
     """On a small grid of whole numbers it is the number of unit cells that the points dominate."""
@@ -255,7 +250,6 @@ def test_points_beyond_the_reference_count_nothing() -> None:
         front((1, 9)).hypervolume((5, 5, 5))
 
 
-@SETTINGS
 @given(grids(2, least=1), grids(2, least=1))
 def test_gap_is_the_share_of_what_can_exist(a: list, b: list) -> None:
     """Against a lower-bound set, by counting cells."""
@@ -321,7 +315,6 @@ def test_pick_lexicographically() -> None:
     assert tied.pick(lexicographic=["latency_ms", "moves"]).values == (0, 3, 1)
 
 
-@SETTINGS
 @given(grids(3, least=1), st.integers(1, 9))
 def test_subset_keeps_the_extremes_and_spreads(vectors: list, size: int) -> None:
     """At most `size` points of the front; the extremes first."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hard_instances import FIVE_POINTS, ONE_STOP, problem
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -20,8 +20,6 @@ from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.gap import gap_in_words, graded, percent
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.report import words
-
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 
 
 def front(points: list[tuple[float, ...]], bounds: list[tuple[float, ...]] = ()) -> Front:
@@ -59,7 +57,6 @@ def claims_no_more_than_the_truth(answer: Front, truth: np.ndarray) -> None:
     assert "complete" not in gap_in_words(answer) or reached
 
 
-@SETTINGS
 @given(found_and_true(), st.integers(1, 4))
 def test_no_front_claims_more_than_the_truth(drawn: tuple[Front, np.ndarray], size: int) -> None:
     """Neither the whole, nor a part of it, nor a part of a part."""
@@ -71,7 +68,6 @@ def test_no_front_claims_more_than_the_truth(drawn: tuple[Front, np.ndarray], si
         assert (answer.reference(bounds=True) == whole.reference(bounds=True)).all()
 
 
-@SETTINGS
 @given(found_and_true(), st.integers(1, 4))
 def test_files_and_merges_keep_what_a_part_leaves_out(drawn: tuple, size: int) -> None:
     """The box survives a file, merging a part with itself, and with the whole."""

@@ -8,8 +8,10 @@ import time
 import numpy as np
 import pytest
 from edge_cloud_instances import optimum, random_instance, tiny
+from hands import Hand
 
 from placeopt.core.budget import Budget
+from placeopt.core.runs.compiling import Clock
 from placeopt.core.task import Task
 from placeopt.edge_cloud import heuristics
 from placeopt.edge_cloud.instance import EdgeCloud
@@ -213,13 +215,15 @@ def test_slow_steps_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
         lengths = arguments[-1]
         assert isinstance(lengths, np.ndarray)
         taken.append(len(lengths))
-        time.sleep(0.05 * len(lengths))
+        hand.passes(0.05 * len(lengths))
 
+    hand = Hand()
     state = closing.Closing(prices.bound, 1e9, hosts)
     for kernel, steps in ((slow, [1] * 4), (lambda *arguments: taken.append(0), [0] * 8)):
         taken.clear()
         monkeypatch.setattr(closing, "climb", kernel)
-        work = closing._new_work(relaxation, prices, state, Budget(seconds=0.2))
+        budget = Budget(seconds=0.2, clock=Clock(hand))
+        work = closing._new_work(relaxation, prices, state, budget)
         assert work is not None
         work._climb(work._charging, lists.no_lists(work._listing), np.zeros(65))
         assert taken[: len(steps)] == steps and len(taken) <= 8
@@ -264,12 +268,12 @@ def test_a_crowded_edge_is_closed_within_seconds() -> None:
 
 @pytest.mark.parametrize("seconds", [0.3, 2.0])
 def test_a_time_limit_is_kept(seconds: float) -> None:
-    """Whatever of charges and lists it ends in."""
+    """Whatever of charges and lists it ends in; in seconds of this process."""
     problem = EdgeCloud.generate(1, applications=50, load=1.0)
     heuristics.lns(Task(tiny(1), budget=Budget(seconds=20.0)), weight=0.01)  # compiles
-    began = time.perf_counter()
+    began = time.process_time()
     heuristics.lns(Task(problem, budget=Budget(seconds=seconds)), weight=0.01)
-    assert time.perf_counter() - began < seconds + 2.5  # a busy machine may be late
+    assert time.process_time() - began < seconds + 2.5
 
 
 def test_large_applications_are_left_alone() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
@@ -19,7 +19,6 @@ from placeopt.edge_cloud.nearest import narrow, near_nodes
 from placeopt.registry import method
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_kernel_agrees_with_the_referee(seed):
     """Values and feasibility of random vectors and of their children are the referee's."""
@@ -35,7 +34,6 @@ def test_kernel_agrees_with_the_referee(seed):
         assert verdict.feasible == (excess <= 0).all()
 
 
-@settings(max_examples=20, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_feasible_plans_survive(seed):
     """A feasible plan is encoded and decoded as it is."""

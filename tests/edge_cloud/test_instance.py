@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt import cli, registry
@@ -209,7 +209,6 @@ def restated(problem: EdgeCloud, placement: dict) -> tuple[float, float, bool]:
     return cost, latency, legal
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_referee_agrees_with_the_equations(seed):
     """Values and feasibility of random plans are those of a plain restatement."""

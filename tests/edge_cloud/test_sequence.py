@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
@@ -15,7 +15,6 @@ from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.edge_cloud.instance import EdgeCloud
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed):
     """Complete episodes cost what the referee says; dead ends come between applications only."""
@@ -39,7 +38,6 @@ def test_costs_of_an_episode_sum_to_the_referee(seed):
         assert verdict.feasible
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_mask_is_exact_for_one_application(seed):
     """A node is legal exactly if some placement of the whole application uses it."""
@@ -72,7 +70,6 @@ def test_mask_is_exact_for_one_application(seed):
         }
 
 
-@settings(max_examples=20, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_says_what_step_does(seed):
     """`costs` is what each step would cost, and infinite exactly where the mask forbids it."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -76,10 +76,6 @@ def cases(draw, goals=(1, 3)):
     return Case(model, x, values, signs)
 
 
-def check(examples: int):
-    return settings(derandomize=True, deadline=None, max_examples=examples, database=None)
-
-
 def status(front) -> str:
     return front.runs[0].parameters["status"]
 
@@ -116,7 +112,6 @@ def supported_vectors(vectors, *, extreme: bool) -> list[tuple[float, ...]]:
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_supported_points_are_those_of_brute_force(solver):
-    @check(12)
     @given(cases())
     def run(case):
         front = ask.supported(case.model, solver=solver)
@@ -141,7 +136,6 @@ def test_points_on_a_line_between_two_others_are_supported():
     assert front.runs[0].solver_calls <= 2 * len(front) + 1
 
 
-@check(15)
 @given(cases(goals=(2, 3)), st.sampled_from([0.02, 0.1, 0.3]))
 def test_a_sandwich_is_as_near_as_the_tolerance(case, tolerance):
     front = ask.supported(case.model, tolerance=tolerance)
@@ -217,7 +211,6 @@ def test_a_linear_program_has_its_extreme_points(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_lexicographic_points_are_those_of_brute_force(solver):
-    @check(12)
     @given(cases(), st.randoms(use_true_random=False))
     def run(case, random):
         names = [f"g{k}" for k in range(case.values.shape[1])]
@@ -234,7 +227,6 @@ def test_lexicographic_points_are_those_of_brute_force(solver):
     run()
 
 
-@check(20)
 @given(cases(goals=(2, 3)), st.sampled_from([0.0, 0.1, 0.5]), st.integers(1, 3))
 def test_levels_with_weights_and_a_tolerance(case, tolerance, weight):
     order = [{"g0": 1, "g1": weight}]
@@ -272,7 +264,6 @@ def test_a_tolerance_gives_room_to_later_goals():
 
 @pytest.mark.parametrize("solver", ["highs", "scip"])
 def test_the_nearest_point_is_that_of_brute_force(solver):
-    @check(12)
     @given(cases(), st.integers(0, 99))
     def run(case, seed):
         rng, size = np.random.default_rng(seed), case.values.shape[1]
@@ -318,7 +309,6 @@ def test_weights_of_a_reference_point_are_one_over_ranges_by_default():
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_all_plans_are_those_of_brute_force(solver):
-    @check(10)
     @given(cases(goals=(1, 2)), st.integers(0, 99))
     def run(case, seed):
         if not len(case.x):

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placeopt
@@ -55,7 +55,6 @@ def whole_programs():
     return st.tuples(row | odd, st.lists(st.tuples(row, limits), max_size=3), bounds, numbers)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60, database=None)
 @given(whole_programs())
 def test_programs_are_solved_as_by_highs(case):
     pytest.importorskip("ortools")

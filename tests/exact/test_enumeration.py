@@ -10,7 +10,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
@@ -92,7 +92,6 @@ def clouds(most=12):
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
 @given(clouds())
 def test_finds_all_points_and_proves_them(vectors):
     oracle = Listed(vectors)
@@ -105,7 +104,6 @@ def test_finds_all_points_and_proves_them(vectors):
     assert found.solves == oracle.asked
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
 @given(clouds(), st.integers(1, 15))
 def test_bounds_are_valid_whenever_the_search_ends(vectors, count):
     budget = Budget()
@@ -174,7 +172,6 @@ def test_a_false_answer_that_contradicts_a_known_plan_is_asked_again():
     assert proves(found, vectors)
 
 
-@settings(derandomize=True, deadline=None, max_examples=80)
 @given(clouds(), st.integers(0, 3))
 def test_a_relaxation_gives_bounds_and_no_false_proofs(vectors, seed):
     rng = np.random.default_rng(seed)
@@ -218,7 +215,6 @@ def test_answers_that_took_too_long_are_asked_again_while_there_is_time():
     assert {(0.0, 9.0), (9.0, 0.0)} <= {p.values for p in found.points}
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.integers(0, 10**6), st.integers(2, 3), st.integers(2, 9))
 def test_grid_of_real_values(seed, size, grid):
     vectors = np.random.default_rng(seed).random((80, size))
@@ -255,7 +251,6 @@ def test_grid_on_whole_values():
     assert proves(found, vectors)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.integers(1, 10**7), st.integers(0, 10**9), st.integers(1, 10**6))
 def test_units_give_the_float_of_the_referee(parts, count, factor):
     objective = Objective("a", "", 1 / parts)
@@ -270,7 +265,6 @@ def test_units_give_the_float_of_the_referee(parts, count, factor):
 # -- order, batches, statuses ----------------------------------------------------------------------
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(clouds())
 def test_spread_questions_and_threads_find_the_same_points(vectors):
     spread = [search(Listed(vectors), WHOLE, coarse=True, jobs=jobs) for jobs in (1, 3)]
@@ -370,7 +364,6 @@ def test_statuses():
     assert search(Listed(vectors), WHOLE, budget=Budget(seconds=1e-9)).status == "time-limit"
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(clouds(40), st.integers(2, 9))
 def test_gaps_leave_no_vector_far_from_a_point(vectors, gap):
     size = len(vectors[0])

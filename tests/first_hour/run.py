@@ -2,7 +2,8 @@
 
 The wheel is installed into an environment of its own, used in a folder outside the checkout, with
 nothing compiled before. Its libraries are those of the running interpreter, so that no network is
-needed. Each step checks what it is answered; the first that is wrong ends the run.
+needed. Each step checks what it is answered; the first that is wrong ends the run. The code of
+pages and the examples run in the suite.
 """
 
 from __future__ import annotations
@@ -26,17 +27,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "support"))
-
-from pages import blocks, command_of, stand_ins  # noqa: E402
-
-#: Pages that a stranger reads, whose code runs with the wheel alone.
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
-    *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "tutorials"),
-    *sorted((ROOT / "models").rglob("*.md")),
-]
 #: CPU seconds from `pip install` to the first front, with nothing compiled.
 FIRST_FRONT_SECONDS = 25.0
 #: CPU seconds of the first front where the wheel brings kernels.
@@ -115,7 +105,7 @@ class Stranger:
         self.silence = 0.0
         home = folder / "home"
         home.mkdir()
-        own = ("PYTHONPATH", "NUMBA_CACHE_DIR", "PLACEOPT_DATA", "VIRTUAL_ENV")
+        own = ("PYTHONPATH", "NUMBA_CACHE_DIR", "PLACEOPT_DATA", "PLACEOPT_KERNELS", "VIRTUAL_ENV")
         self.environment = {k: v for k, v in os.environ.items() if k not in own}
         self.environment |= {
             "HOME": str(home),
@@ -126,19 +116,11 @@ class Stranger:
         site = self.python.parents[1] / "lib" / version / "site-packages"
         (site / "libraries.pth").write_text(sysconfig.get_path("purelib") + "\n")
 
-    def run(
-        self, *command: str | Path, code: int = 0, folder: Path | None = None, programs: str = ""
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a command in a folder; it has to end with this code and without a traceback.
-
-        What is in the folder `programs` comes first.
-        """
+    def run(self, *command: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+        """Run a command; it has to end with this code and without a traceback."""
         words = [str(word) for word in command]
-        environment = dict(self.environment)
-        if programs:
-            environment["PATH"] = f"{programs}:{environment['PATH']}"
         done = subprocess.run(
-            words, capture_output=True, text=True, cwd=folder or self.work, env=environment
+            words, capture_output=True, text=True, cwd=self.work, env=self.environment
         )
         told = f"{' '.join(words)[:300]}\n{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
         assert done.returncode == code, told
@@ -292,34 +274,6 @@ def cluster(me: Stranger) -> None:
         me.placeopt("evaluate shop.json s.json")
 
 
-def read_pages(me: Stranger) -> None:
-    """The code of every page, from top to bottom, each page in an empty folder of its own."""
-    programs = me.work / "programs"
-    stand_ins(programs)
-    for page in PAGES:
-        found = blocks(page.read_text(encoding="utf-8"))
-        if not found:
-            continue
-        name = page.relative_to(ROOT).as_posix()
-        if any("steps.sh" in code for _, code in found) and not shutil.which("jq"):
-            print(f"left out: {name}: its script needs jq")
-            continue
-        folder = me.work / "pages" / name.removesuffix(".md")
-        folder.mkdir(parents=True)
-        with me.step(name):
-            for language, code in found:
-                me.run(*command_of(language, code), folder=folder, programs=str(programs))
-
-
-def examples(me: Stranger) -> None:
-    """The example programs, copied into an empty folder; those without PyTorch."""
-    shutil.copytree(ROOT / "examples", me.work / "copied")
-    with me.step("the examples"):
-        for program in sorted((me.work / "copied").glob("*.py")):
-            if program.name != "train_agent.py":
-                me.run(me.python, program)
-
-
 def own_problem(me: Stranger) -> None:
     """A problem of another distribution is served like ours."""
     site = next(me.python.parents[1].glob("lib/*/site-packages"))
@@ -340,8 +294,6 @@ STEPS: tuple[Callable[[Stranger], None], ...] = (
     experiments,
     cluster,
     own_problem,
-    read_pages,
-    examples,
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError
@@ -43,7 +43,6 @@ def everywhere(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[tuple[Any,
     return found
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(VALUES, st.booleans())
 def test_yaml_reads_back(value: Any, flow: bool) -> None:
     """What PyYAML writes is read as PyYAML reads it, all but empty documents."""
@@ -52,7 +51,6 @@ def test_yaml_reads_back(value: Any, flow: bool) -> None:
     assert yaml_reading.documents(text, "f") == ([] if theirs is None else [theirs])
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.sampled_from(["json", "yaml"]))
 def test_every_value_knows_its_line(
     tmp_path_factory: pytest.TempPathFactory, value: dict[str, Any], form: str

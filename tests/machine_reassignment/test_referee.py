@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_reassignment import files
 from machine_reassignment.instance import MachineReassignment
@@ -76,7 +76,6 @@ def slow(problem: MachineReassignment, machines: list[int]) -> tuple[list[int], 
     return [load, balance, moves + w.service * max(by_service)], broken
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 12), st.integers(1, 5), st.integers(1, 3))
 def test_the_referee_equals_the_text_as_loops(
     seed: int, moved: int, resources: int, places: int

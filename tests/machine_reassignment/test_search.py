@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from machine_reassignment import annealing
 from machine_reassignment.annealing import Annealing
@@ -44,7 +44,6 @@ def costs_of(state: object, problem: MachineReassignment) -> list[int]:
     return [load, balance, moves + most * problem.arrays.service_weight[0]]
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 1000))
 def test_states_changes_and_rules_equal_the_referee(seed: int) -> None:
     problem = MachineReassignment.generate(seed % 7, machines=8, processes=40, services=15)

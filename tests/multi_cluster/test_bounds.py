@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 from effort import tries
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from multi_cluster_instances import attainable, instance
 from scipy.optimize import linprog
@@ -116,7 +116,6 @@ def test_weights_have_a_row_for_each_goal_alone() -> None:
     assert ((simplex(bounds._PARTS, 3) > 0).sum(axis=1) == 1).sum() == 3
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), worse=st.sampled_from((0.0, 1.0, 20.0)), leans=st.integers(0, 2))
 def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, leans: int) -> None:
     """Of random plans; requests may raise latencies to several times what they are.
@@ -152,7 +151,6 @@ def test_the_sum_leans_to_a_solution() -> None:
     assert (shared.linear * parts).sum() + shared.curved(parts) > before
 
 
-@settings(max_examples=15, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 1), draw=st.integers(0, 10**6), size=st.sampled_from((0.0, 0.01, 1.0)))
 def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> None:
     """Of what is shared, good or bad: k requests of any plan cost as much at least."""
@@ -174,7 +172,6 @@ def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> Non
         assert proven[k - 1] <= k * (values[accepted == k][:, :3] @ weights).min() + 1e-12
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
 @given(draw=st.integers(0, 10**6), weight=st.sampled_from((0.0, 0.3, 2.0)))
 def test_prices_of_inequality_become_legal(draw: int, weight: float) -> None:
     """Each limits the differences, and together they are within the weight."""

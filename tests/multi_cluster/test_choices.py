@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placeopt
@@ -142,7 +142,6 @@ def test_choices_hold_on_an_instance():
         placeopt.solve(problem, "policy", policy="multi-cluster-published", episodes="accept")
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
 @given(weights=st.lists(st.integers(0, 12), min_size=2, max_size=6), asked=st.integers(1, 30))
 def test_division_is_in_proportion_and_fits(weights, asked):
     """All or nothing; nobody gets more than its weight, or less than its share rounded down."""

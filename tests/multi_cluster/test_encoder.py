@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
@@ -19,7 +19,6 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     semantics=st.sampled_from(("fixed", "published")),

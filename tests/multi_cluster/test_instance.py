@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
@@ -211,7 +211,6 @@ def test_published_spread_may_place_fewer_even_none() -> None:
 # -- the simulator against the referee -------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     clusters=st.integers(2, 6),

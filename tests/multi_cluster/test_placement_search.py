@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import placeopt
@@ -21,7 +21,6 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.placement_search import PlacementEncoder
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
 @given(seed=st.integers(0, 10**6), rate=st.sampled_from((5.0, 20.0, 200.0)))
 def test_goals_after_many_changes_are_the_referees(seed: int, rate: float) -> None:
     """Of vectors as they are, and of improved ones; what does not fit is refused."""

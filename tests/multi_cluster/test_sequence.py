@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from multi_cluster_plain import Plain
 
@@ -31,7 +31,6 @@ def any_legal(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
 # -- step by step as plain Python ------------------------------------------------------------------
 
 
-@settings(max_examples=16, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     clusters=st.integers(2, 9),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from multi_cluster_twins import FixedEpisode, best_fit, first_fit
 
@@ -24,7 +24,6 @@ ROOM = st.integers(0, 30)
 SIZE = st.integers(1, 6)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     free=st.lists(st.tuples(ROOM, ROOM), min_size=2, max_size=6),
     demand=st.tuples(SIZE, SIZE),
@@ -66,7 +65,6 @@ def episodes(seed: int, clusters: int, steps: int, rate: float, max_replicas: in
     return traces, state, outcomes, rng
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 10**6),
     clusters=st.integers(2, 5),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
@@ -34,7 +34,6 @@ def started(batch: ReschedulingBatch, env: int) -> Rescheduling:
     return Rescheduling.from_document(document)
 
 
-@settings(max_examples=30, derandomize=True, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 4),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt import api
@@ -13,7 +13,6 @@ from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 4),

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rescheduling_states import state_search
 
@@ -32,7 +32,6 @@ def run(problem: Rescheduling, **parameters):
     )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([*APPLICATIONS, "random"]))
 def test_kernels_agree_with_the_referee(seed: int, replicas: int, application: str) -> None:
     """Latencies of random deployments, and of every single move from them."""
@@ -104,7 +103,6 @@ def test_search_is_near_the_exact_front_of_eight_pods(seed: int) -> None:
         assert front.values[front.values[:, 1] <= moves, 0].min() <= latency / 0.99
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.sampled_from([*APPLICATIONS, "random"]), st.integers(1, 5))
 def test_every_plan_can_be_executed(seed: int, application: str, replicas: int) -> None:
     """Archived plans have the latency that the search claims, and room for every move."""
@@ -175,7 +173,6 @@ def test_many_services_are_searched_by_a_beam(services: int) -> None:
     assert short.points and not short.runs[0].completed and short.points == again.points
 
 
-@settings(max_examples=20, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.integers(1, 8), st.integers(1, 3), st.integers(1, 6))
 def test_a_beam_builds_deployments_that_fit(
     seed: int, services: int, replicas: int, width: int
@@ -275,7 +272,6 @@ def cheapest_rest(problem: Rescheduling, moves: list, gain: float) -> float:
     return min(costs)
 
 
-@settings(max_examples=25, deadline=None, derandomize=True)
 @given(
     st.integers(0, 10**6),
     st.sampled_from([*APPLICATIONS, "random"]),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
@@ -131,7 +131,6 @@ def oracle(problem: Rescheduling, homes: dict[str, list[str]]) -> Fraction:
     ) + processing(problem.gateway)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     st.integers(0, 10**6),
     st.integers(1, 4),

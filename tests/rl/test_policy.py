@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
@@ -55,7 +55,6 @@ def scene(seed, actions, features, parts):
     )
 
 
-@settings(derandomize=True, deadline=None, max_examples=40)
 @given(shapes, st.integers(1, 9))
 def test_equivariant(form, actions):
     """Logits move with their rows; illegal rows have no effect; any number of actions is legal."""
@@ -79,7 +78,6 @@ def test_equivariant(form, actions):
     assert np.allclose(policy.logits(x[0], w[0], masks[0]), logits[0], atol=1e-4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=25)
 @given(shapes, st.integers(1, 9))
 def test_numpy_equals_torch(form, actions):
     """The same arrays give the same logits, whatever the number of actions."""

@@ -8,14 +8,12 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt import registry
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rolling_update.instance import RollingUpdate
-
-SETTINGS = settings(derandomize=True, deadline=None, max_examples=120)
 
 
 def node(
@@ -188,7 +186,6 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@SETTINGS
 @given(documents(), st.data())
 def test_the_referee_agrees_with_an_independent_simulator(
     document: dict[str, Any], data: st.DataObject
@@ -210,7 +207,6 @@ def test_the_referee_agrees_with_an_independent_simulator(
     assert set(problem.describe(plan)) >= {"node cost", "nodes that empty"}
 
 
-@SETTINGS
 @given(documents())
 def test_documents_come_back_as_they_were(document: dict[str, Any]) -> None:
     problem = RollingUpdate.from_document(document)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
@@ -15,8 +15,6 @@ from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
-
-SETTINGS = settings(max_examples=60, derandomize=True, deadline=None)
 
 
 def random_instance(seed: int) -> RollingUpdate:
@@ -52,7 +50,6 @@ def random_instance(seed: int) -> RollingUpdate:
     return RollingUpdate.from_document(document)
 
 
-@SETTINGS
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed: int) -> None:
     problem = random_instance(seed)

@@ -27,7 +27,7 @@ from placeopt.registry import methods, problem_class, specs
 from placeopt.rl import policy_file
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
-#: Seconds that one command may take.
+#: CPU seconds that one command may take.
 LONGEST = 10
 #: Sizes of the instances that are mutated: commands on them take milliseconds.
 SIZES: dict[str, dict[str, int]] = {
@@ -368,7 +368,7 @@ class Outcome:
 def outcome(arguments: Arguments) -> Outcome:
     """Run a command in this process and judge it."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
-    begun, code = time.monotonic(), 0
+    begun, code = time.process_time(), 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), _alarm():
         try:
             cli.main(arguments)
@@ -380,7 +380,7 @@ def outcome(arguments: Arguments) -> Outcome:
                 where = where.tb_next
             at = "" if where is None else f"{where.tb_frame.f_code.co_filename}:{where.tb_lineno}"
             return Outcome("traceback", f"{type(error).__name__}: {error} at {at}"[:300])
-    return judged(code, *(_text(stream) for stream in (out, err)), time.monotonic() - begun)
+    return judged(code, *(_text(stream) for stream in (out, err)), time.process_time() - begun)
 
 
 def judged(code: int, out: str, err: str, seconds: float) -> Outcome:
@@ -404,15 +404,15 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def _alarm() -> Iterator[None]:
-    """Raise in the main thread when a command takes twice as long as it may."""
+    """Raise in the main thread when a command works twice as long as it may."""
 
     def ring(_number: int, _frame: object) -> None:
         raise TimeoutError(f"more than {2 * LONGEST} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(2 * LONGEST)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, 2 * LONGEST)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -36,7 +36,7 @@ from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
 
-#: Seconds that one call may take.
+#: CPU seconds that one call may take.
 LONGEST = 20.0
 #: An instance of each problem.
 INSTANCES = ("toy", "corner-5", "chain-12", "repack-10x5", "stream-4x100")
@@ -264,7 +264,7 @@ def _is_own(changes: Mapping[int | str, Any]) -> bool:
 def verdict(door: Door, changes: Mapping[int | str, Any]) -> str:
     """Return how a call ends: ``answered``, ``refused``, or what is wrong with it."""
     args, kwargs = door.changed(changes)
-    began = time.monotonic()
+    began = time.process_time()
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -281,7 +281,7 @@ def verdict(door: Door, changes: Mapping[int | str, Any]) -> str:
         end = f"{type(error).__name__}: {error!s:.150} ({place})"
     else:
         end = "answered"
-    seconds = time.monotonic() - began
+    seconds = time.process_time() - began
     return end if seconds < LONGEST else f"{seconds:.0f} s, then {end:.100}"
 
 

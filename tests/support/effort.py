@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 THOROUGH = os.environ.get("PLACEOPT_THOROUGH", "0") not in ("", "0")
+#: What compares many random cases with something slow.
+HEAVY = {
+    "attacks",
+    "differential",
+    "machine_reassignment",
+    "rl",
+    "test_cluster.py",
+    "test_peers.py",
+}
 
 
 def tries(few: int, many: int) -> int:
     """Return how many cases a test tries."""
     return many if THOROUGH else few
+
+
+def every(path: Path) -> int:
+    """Return that each third case of a file is tried, or each tenth.
+
+    Cases of one test differ in numbers alone; the first is always tried.
+    """
+    return 10 if path.parts[0] in HEAVY else 3

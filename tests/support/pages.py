@@ -83,14 +83,11 @@ def run_here(commands: list[list[str]], folder: Path) -> None:
         assert not end.value.code, arguments
 
 
-def run_blocks(found: list[tuple[str, str]], folder: Path, *, apart: bool = False) -> None:
-    """Run blocks one after another in an empty folder; one may use what an earlier one wrote.
-
-    With `apart` every command has a process of its own, as at a reader's.
-    """
+def run_blocks(found: list[tuple[str, str]], folder: Path) -> None:
+    """Run blocks one after another in an empty folder; one may use what an earlier one wrote."""
     stand_ins(folder / "bin")
     for language, code in found:
-        commands = plain_commands(code) if language == "sh" and not apart else None
+        commands = plain_commands(code) if language == "sh" else None
         if commands is not None:
             run_here(commands, folder)
             continue

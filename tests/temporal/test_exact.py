@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from temporal_instances import tiny
 
@@ -220,7 +220,6 @@ def test_any_objectives(names: list[str]) -> None:
         assert all((proven <= values + 1e-12).all(axis=1).any() for values in front.values)
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_least_busy_time_is_the_makespan(seed: int) -> None:
     """The theorem: over all starts, the least number of busy slots is the table's makespan."""
@@ -240,7 +239,6 @@ def test_least_busy_time_is_the_makespan(seed: int) -> None:
         assert low[code] == high[code] == least
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_common_starts_are_found_where_there_are_any(seed: int) -> None:
     """The search over difference constraints against all starts."""
@@ -281,7 +279,6 @@ def test_common_starts_are_found_where_there_are_any(seed: int) -> None:
     assert not exists or good(tuple(starts.tolist()))
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_knapsack(seed: int) -> None:
     """Against all counts; the counts returned are worth what is said, and fit."""
@@ -309,7 +306,6 @@ def test_knapsack(seed: int) -> None:
     assert (counts @ demands <= capacity).all()
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_zones_are_what_no_point_beats(seed: int) -> None:
     """A vector lies in a zone exactly if no point weakly dominates it."""
@@ -321,7 +317,6 @@ def test_zones_are_what_no_point_beats(seed: int) -> None:
         assert in_zone == (not (points <= np.array(vector)).all(axis=1).any())
 
 
-@settings(max_examples=40, derandomize=True, deadline=None)
 @given(seed=st.integers(0, 10**6), lines=st.integers(2, 9))
 def test_staircase_holds_whatever_satisfies_the_cuts(seed: int, lines: int) -> None:
     """The bound set weakly dominates every whole vector above the cuts, beyond the ranges too."""

@@ -14,14 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.registry import from_document
 from placeopt.temporal.instance import Temporal
 
-SETTINGS = settings(max_examples=80, derandomize=True, deadline=None)
 PRICE = {
     "on-demand": "on_demand_usd_per_hour",
     "reserved": "reserved_usd_per_hour",
@@ -179,7 +178,6 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
     return document, {"starts": starts, "instances": machines}
 
 
-@SETTINGS
 @given(cases())
 def test_referee_equals_the_oracle(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Values to the last bit, violations by kind, on legal and broken plans."""
@@ -192,7 +190,6 @@ def test_referee_equals_the_oracle(case: tuple[dict[str, Any], dict[str, Any]]) 
     assert all(v.amount > 0 and v.message for v in verdict.violations)
 
 
-@SETTINGS
 @given(cases())
 def test_values_are_whole_steps(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """`step` is a divisor of every value."""
@@ -202,7 +199,6 @@ def test_values_are_whole_steps(case: tuple[dict[str, Any], dict[str, Any]]) -> 
         assert value / objective.step == pytest.approx(round(value / objective.step), abs=1e-6)
 
 
-@SETTINGS
 @given(cases(), st.randoms(use_true_random=False))
 def test_names_and_order_do_not_matter(
     case: tuple[dict[str, Any], dict[str, Any]], chance: Any
@@ -236,7 +232,6 @@ def test_names_and_order_do_not_matter(
     assert Counter(v.kind for v in after.violations) == Counter(v.kind for v in before.violations)
 
 
-@SETTINGS
 @given(cases())
 def test_cost_follows_the_currency(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """Twice the prices cost twice as much, to the last bit; ten times within rounding.
@@ -470,7 +465,6 @@ def test_odd_prices_and_idle_places_are_warned_of() -> None:
     assert from_document(toy()).warnings() == ()
 
 
-@SETTINGS
 @given(instances())
 def test_documents_round_trip(document: dict[str, Any]) -> None:
     """Nothing is added, lost or rounded; the name in fronts depends on the content."""

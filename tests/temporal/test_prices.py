@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from temporal_instances import tiny
 
@@ -47,7 +47,6 @@ def test_no_pattern_that_fits_is_worth_more_than_its_machine(seed):
     assert tried > 20
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0, 3), st.floats(0, 300), st.sampled_from([2, 200]))
 def test_the_bound_is_below_the_exact_front(seed, per_ms, per_interruption, kept):
     """No exact point has a lower weighted sum, even if demands are rounded down to two."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
@@ -41,7 +41,6 @@ def play(face: DecisionSequence, rng: np.random.Generator) -> tuple[object, np.n
     return state, total
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_of_an_episode_sum_to_the_referee(seed):
     """Complete episodes are feasible and cost what the referee says.
@@ -61,7 +60,6 @@ def test_costs_of_an_episode_sum_to_the_referee(seed):
         assert verdict.violations
 
 
-@settings(max_examples=25, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6))
 def test_costs_says_what_step_does(seed):
     """`costs` are those of each step, infinite exactly where the mask forbids it."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
@@ -157,7 +157,6 @@ def test_moves_are_made_one_after_another() -> None:
     assert run.end.initial_latency < play(problem, story, mover=lambda _: []).end.initial_latency
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     seed=st.integers(0, 50),
     serving=st.sampled_from(["shared", "in-turn", "at-once"]),

@@ -5,10 +5,14 @@ still good. Here a stamp decides, which covers all that the kernel depends on
 (`placeopt.core.kernels.compile`). A wheel may bring binaries for any CPU of its platform, in a
 folder that is only read. They serve where the stamp and the versions of numba and Python are those
 of the build; elsewhere a kernel is compiled anew.
+
+Whoever works on placeopt may name a folder outside the checkout (`KEPT`): what one checkout
+compiled serves all.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Callable
@@ -31,6 +35,8 @@ SHIPPED = Path(__file__).resolve().parents[2] / "_compiled"
 ANY_CPU = ("generic", "")
 #: With this variable of the environment, what is compiled is written there, for `ANY_CPU`.
 FOR_ANY_CPU = "PLACEOPT_FOR_ANY_CPU"
+#: With this one, a folder that checkouts share takes the place of the one beside each source.
+KEPT = "PLACEOPT_KERNELS"
 #: What reading a file may raise that is damaged, or names a class that was renamed since.
 _UNREADABLE = Exception
 _TUPLES: Any = types.BaseTuple
@@ -51,23 +57,27 @@ class KernelCache:
         module = function.__module__.split(".")
         line, python = function.__code__.co_firstlineno, sys.implementation.cache_tag
         name = f"{module[-1]}.{function.__qualname__}-{line}.{python}"
-        ours = SHIPPED.joinpath(*module[1:-1]) if module[0] == "placeopt" else None
         self._numba = _numba_part(function)
-        folder = None if self._numba is None else Path(self._numba.locator.get_cache_path())
-        if ours is not None and FOR_ANY_CPU in os.environ:
-            folder, ours = ours, None
+        beside = None if self._numba is None else self._numba.locator.get_cache_path()
+        own = None if beside is None else IndexDataCacheFile(beside, name, stamp)
+        brought = shared = None
+        if module[0] == "placeopt":
+            brought, shared = _brought(module, name, stamp), _shared(module, name, stamp)
+        #: Where what is compiled is written to: a wheel, and the folder that serves the next wheel;
+        #: else one folder.
+        self._written = (
+            [brought, shared] if FOR_ANY_CPU in os.environ else [own if shared is None else shared]
+        )
+        self._written = [file for file in self._written if file is not None]
+        #: Where a binary is looked for, in this order.
+        self._read = [*self._written, *([brought] if brought is not None else [])]
         #: The folder that what is compiled is written to; empty if it is not kept.
-        self.cache_path = "" if folder is None else str(folder)
-        self._own = None if folder is None else IndexDataCacheFile(str(folder), name, stamp)
-        self._shipped = None
-        checked = vars(config)["BOUNDSCHECK"]  # compiled kernels check no bounds
-        if ours is not None and ours.is_dir() and not checked:
-            self._shipped = IndexDataCacheFile(str(ours), name, stamp)
+        self.cache_path = self._written[0]._cache_path if self._written else ""
 
     @property
     def kept(self) -> bool:
         """Whether later runs find what is compiled."""
-        return self._own is not None
+        return bool(self._written)
 
     def has(self, signature: Any, context: Any) -> bool:
         """Return whether there is a binary."""
@@ -86,32 +96,54 @@ class KernelCache:
             with suppress(_UNREADABLE):
                 result = file.load(key)
                 if result is not None:
+                    if FOR_ANY_CPU in os.environ:
+                        self._write(key, result, [f for f in self._written if f is not file])
                     return CompileResult._rebuild(context, *result)
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a binary; where the disk is full, only this process has it."""
-        if self._own is None or not self._numba.check_cachable(compiled):
-            return
-        with suppress(OSError):
-            os.makedirs(self.cache_path, exist_ok=True)
-            try:
-                self._own._load_index()
-            except _UNREADABLE:
-                self._own.flush()
+        if self._written and self._numba.check_cachable(compiled):
             key = _key(signature, compiled.codegen.magic_tuple())
-            self._own.save(key, self._numba.reduce(compiled))
+            self._write(key, self._numba.reduce(compiled), self._written)
+
+    def _write(self, key: Any, result: Any, files: list[Any]) -> None:
+        for file in files:
+            with suppress(OSError):
+                os.makedirs(file._cache_path, exist_ok=True)
+                try:
+                    file._load_index()
+                except _UNREADABLE:
+                    file.flush()
+                file.save(key, result)
 
     def flush(self) -> None:
         """Forget what is kept."""
-        if self._own is not None:
-            self._own.flush()
+        for file in self._written:
+            file.flush()
 
     def _keys(self, signature: Any, context: Any) -> list[tuple[Any, Any]]:
-        """Return each file with the key under which it would have the binary."""
+        """Return each file with the keys under which it may have the binary."""
         triple, *here = context.codegen().magic_tuple()
-        files = ((self._own, here), (self._shipped, ANY_CPU))
-        return [(file, _key(signature, (triple, *cpu))) for file, cpu in files if file is not None]
+        cpus = dict.fromkeys((tuple(here), ANY_CPU))
+        return [(file, _key(signature, (triple, *cpu))) for file in self._read for cpu in cpus]
+
+
+def _brought(module: list[str], name: str, stamp: str) -> Any:
+    """Return the file of a wheel; None where it has none, or none that checks bounds."""
+    folder = SHIPPED.joinpath(*module[1:-1])
+    if FOR_ANY_CPU not in os.environ and (vars(config)["BOUNDSCHECK"] or not folder.is_dir()):
+        return None
+    return IndexDataCacheFile(str(folder), name, stamp)
+
+
+def _shared(module: list[str], name: str, stamp: str) -> Any:
+    """Return the file in the folder of all checkouts; the stamp in its name tells them apart."""
+    if not (folder := os.environ.get(KEPT)):
+        return None
+    checked = "checked" if vars(config)["BOUNDSCHECK"] else "compiled"
+    told = hashlib.sha256(stamp.encode()).hexdigest()[:16]
+    return IndexDataCacheFile(str(Path(folder, checked, *module[1:-1])), f"{name}-{told}", stamp)
 
 
 def _numba_part(function: Callable[..., Any]) -> Any:
