@@ -65,10 +65,8 @@ class KernelCache:
             brought, shared = _brought(module, name, stamp), _shared(module, name, stamp)
         #: Where what is compiled is written to: a wheel, and the folder that serves the next wheel;
         #: else one folder.
-        self._written = (
-            [brought, shared] if FOR_ANY_CPU in os.environ else [own if shared is None else shared]
-        )
-        self._written = [file for file in self._written if file is not None]
+        folders = [brought, shared] if FOR_ANY_CPU in os.environ else [shared or own]
+        self._written: list[Any] = [file for file in folders if file is not None]
         #: Where a binary is looked for, in this order.
         self._read = [*self._written, *([brought] if brought is not None else [])]
         #: The folder that what is compiled is written to; empty if it is not kept.

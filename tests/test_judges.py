@@ -1,0 +1,170 @@
+"""What the judges refuse: for each rule the plan just inside, and the one just beyond.
+
+`benchmarks/mutants.py` puts faults into the judges; each row here is one that was not noticed once.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt.registry import from_document
+
+SMALLEST = Path(__file__).resolve().parents[1] / "docs" / "schemas"
+#: Problem -> its smallest instance and a plan of it.
+PLANS: dict[str, dict[str, Any]] = {
+    "temporal": {
+        "starts": {"web": 0},
+        "instances": [
+            {
+                "location": "west",
+                "size": "small",
+                "pricing": "on-demand",
+                "replicas": [["web", 0], ["web", 1]],
+            }
+        ],
+    },
+    "edge-cloud": {"placement": {"camera": {"detect": "edge", "store": "cloud"}}},
+    "rolling-update": {"steps": [{"application": "shop", "microservice": "cart", "to": "n2"}]},
+    "multi-cluster": {"decisions": [{"fog": 2}]},
+    "rescheduling": {"moves": [{"service": "backend", "from": "cloud-1", "to": "edge-1"}]},
+}
+
+
+def at(holder: Any, path: str, value: Any) -> None:
+    """Set a value by its path; ``del`` takes it away."""
+    *steps, last = (int(s) if s.isdigit() else s for s in path.split("."))
+    for step in steps:
+        holder = holder[step]
+    if value is del_:
+        del holder[last]
+    else:
+        holder[last] = value
+
+
+del_ = object()
+
+
+def judged(kind: str, instance: dict[str, Any], plan: dict[str, Any]) -> dict[str, float]:
+    """Return the largest excess of each kind of violation, of a changed instance and plan."""
+    document = json.loads((SMALLEST / f"{kind}.json").read_text(encoding="utf-8"))
+    answer = copy.deepcopy(PLANS[kind])
+    for holder, changes in ((document, instance), (answer, plan)):
+        for path, value in changes.items():
+            at(holder, path, value)
+    found: dict[str, float] = {}
+    for violation in from_document(document).evaluate(answer).violations:
+        found[violation.kind] = max(violation.amount, found.get(violation.kind, 0.0))
+    return found
+
+
+#: Problem, path in the instance or (with ``plan:``) in the plan, the last value that is legal, the
+#: first that is not, and what that breaks by how much.
+LIMITS: list[tuple[str, str, Any, Any, dict[str, float]]] = [
+    ("temporal", "requests.0.cpu_cores", 1, 1.001, {"cpu-capacity": 0.001}),
+    ("temporal", "requests.0.memory_gib", 2, 2.5, {"memory-capacity": 0.25}),
+    ("temporal", "plan:starts.web", 0, -1, {"outside-horizon": 0.25}),
+    ("temporal", "plan:starts.web", 2, 4, {"outside-horizon": 0.5}),
+    ("temporal", "plan:starts", {"web": 0}, {}, {"not-scheduled": 1.0}),
+    ("temporal", "offers.0.max_instances", 1, 0, {"max-instances": 1.0}),
+    (
+        "temporal",
+        "plan:instances.0.replicas",
+        [["web", 0], ["web", 1]],
+        [["web", 0]],
+        {"replica-placement": 0.5},
+    ),
+    ("temporal", "latency_ms.users.west", 20, del_, {"unreachable": 1.0}),
+    ("edge-cloud", "applications.0.flows.0.max_delay_ms", 25, 20, {"flow-delay": 0.25}),
+    ("edge-cloud", "applications.0.microservices.0.cpu_cores", 2, 3, {"cpu-capacity": 0.5}),
+    ("edge-cloud", "applications.0.microservices.0.memory_gib", 4, 5, {"memory-capacity": 0.25}),
+    ("edge-cloud", "plan:placement.camera.store", "cloud", del_, {"not-placed": 1.0}),
+    ("rolling-update", "nodes.1.cpu_millicores", 1500, 1200, {"cpu-capacity": 0.25}),
+    ("rolling-update", "nodes.1.memory_mib", 2560, 2048, {"memory-capacity": 0.25}),
+    ("rolling-update", "nodes.1.drain", False, True, {"drain": 1.0}),
+    ("rolling-update", "nodes.1.closed", False, True, {"closed": 1.0}),
+    ("rolling-update", "plan:steps.0.to", "n2", None, {"stopped": 1.0}),
+    ("multi-cluster", "clusters.0.cpu_cores", 1, 0.8, {"cpu-capacity": 0.25}),
+    ("multi-cluster", "clusters.0.memory_gib", 1, 0.5, {"memory-capacity": 1.0}),
+    ("multi-cluster", "plan:decisions.0", {"fog": 2}, {"fog": 1}, {"replicas": 0.5}),
+    ("multi-cluster", "plan:decisions.0", {"fog": 1, "cloud": 1}, {"fog": 3}, {"replicas": 0.5}),
+    ("rescheduling", "nodes.0.cpu_cores", 1, 0.8, {"cpu-capacity": 0.25}),
+    ("rescheduling", "nodes.0.memory_gib", 1, 0.5, {"memory-capacity": 1.0}),
+    ("rescheduling", "plan:moves.0.from", "cloud-1", "edge-1", {"not-there": 1.0}),
+]
+
+
+@pytest.mark.parametrize(("kind", "path", "legal", "illegal", "broken"), LIMITS)
+def test_a_limit_may_be_reached_and_not_passed(
+    kind: str, path: str, legal: Any, illegal: Any, broken: dict[str, float]
+) -> None:
+    of_plan, name = path.startswith("plan:"), path.removeprefix("plan:")
+    for value, expected in ((legal, {}), (illegal, broken)):
+        changes = ({}, {name: value}) if of_plan else ({name: value}, {})
+        found = judged(kind, *changes)
+        assert found.keys() == expected.keys(), value
+        assert found == pytest.approx(expected, abs=1e-6), value
+
+
+def test_further_resources_are_judged_where_they_are_asked_for() -> None:
+    """A node that is overfull of what a microservice does not ask for may take it.
+
+    CPU and memory count always.
+    """
+    full = {"nodes.1.resources": {"gpu": 1}, "applications.0.microservices.1.resources": {"gpu": 2}}
+    assert judged("rolling-update", full, {}) == {"gpu-capacity": 1.0}  # at the end: db itself
+    moved = {"steps.0.microservice": "db", "steps.0.to": "n1"}
+    room = full | {"nodes.0.resources": {"gpu": 2}}
+    assert judged("rolling-update", room, moved) == {}
+    swap = {
+        "steps": [
+            {"application": "shop", "microservice": "cart", "to": "n2"},
+            {"application": "shop", "microservice": "db", "to": "n1"},
+        ]
+    }
+    assert judged("rolling-update", room, swap) == {}
+    memory = {"nodes.1.memory_mib": 1024, "applications.0.microservices.0.memory_mib": 0}
+    assert judged("rolling-update", memory, swap)["memory-capacity"] == pytest.approx(1.0)
+
+
+def test_a_latency_may_be_reached_and_not_passed() -> None:
+    apart = {"nodes.1.cluster": "c1", "cluster_latency_ms": {"c0": {"c1": 5}}}
+    assert judged("rolling-update", apart, {"steps": []}) == {}
+    assert judged(
+        "rolling-update", apart | {"cluster_latency_ms": {"c0": {"c1": 6}}}, {"steps": []}
+    ) == {"latency": pytest.approx(0.2)}
+
+
+def test_a_request_leaves_at_the_moment_another_comes() -> None:
+    """And not before: memory is given back, too."""
+    document = json.loads((SMALLEST / "multi-cluster.json").read_text(encoding="utf-8"))
+    document["clusters"][0] |= {"cpu_cores": 1, "memory_gib": 1}
+    first = document["requests"][0]
+    plan = {"decisions": [{"fog": 2}, {"fog": 2}]}
+    for arrival, feasible in ((1.1, True), (1.0, False)):
+        document["requests"] = [first, first | {"arrival": arrival}]
+        assert from_document(document).evaluate(plan).feasible == feasible
+
+
+def test_what_a_move_leaves_is_free_again() -> None:
+    """CPU and memory alike; the copy that comes runs beside the one that goes."""
+    document = json.loads((SMALLEST / "rescheduling.json").read_text(encoding="utf-8"))
+    for node in document["nodes"]:
+        node |= {"cpu_cores": 0.5, "memory_gib": 0.5}
+    document["nodes"].append(document["nodes"][1] | {"name": "cloud-2"})
+    document["latency_ms"] = {
+        "edge-1": {"cloud-1": 45, "cloud-2": 45},
+        "cloud-1": {"cloud-2": 1},
+    }
+
+    def broken(*moves: tuple[str, str, str]) -> set[str]:
+        plan = {"moves": [{"service": s, "from": a, "to": b} for s, a, b in moves]}
+        return {one.kind for one in from_document(document).evaluate(plan).violations}
+
+    away, there = ("backend", "cloud-1", "cloud-2"), ("frontend", "edge-1", "cloud-1")
+    assert broken(away, there) == set()
+    assert broken(there, away) == {"cpu-capacity", "memory-capacity"}
