@@ -139,9 +139,9 @@ def write_page() -> None:
         "",
         *(line for line in (__doc__ or "").splitlines()[8:]),
         "",
-        "Fronts of small instances keep 60 points, medium ones 30, large ones 5. *At most missing*",
-        "is the share of the attainable hypervolume that the points of the file can lack. They were",
-        "found with 4 CPU seconds an instance by `auto` and `--certify`: nearly all can be beaten.",
+        "Fronts keep 60 points of small instances, 30 of medium, 5 of large ones. *At most missing*",
+        "is the share of the attainable hypervolume that the points of the file can lack. All were",
+        "found with 4 CPU seconds an instance by `auto` with proofs: nearly all can be beaten.",
         "",
         *table(("instance", "sizes", "seed", "points", "at most missing", "found by"), rows),
     ]
