@@ -110,21 +110,20 @@ def _memory(name: str = "VmRSS") -> float:
     return int(status.split(f"{name}:")[1].split()[0]) * 1024 / 1e6
 
 
-def building(applications: int, flows: str, latency: str) -> list[object]:
-    """Return the row of a form of the model: rows, CPU seconds and resident memory."""
+def building(applications: int) -> list[object]:
+    """Return the row of a model: rows, CPU seconds and resident memory."""
     import pyomo.environ as pyo
 
-    forms = {"flows": flows, "latency": latency}
-    models.edge_cloud.build(EdgeCloud.generate(1, applications=2), **forms)
+    models.edge_cloud.build(EdgeCloud.generate(1, applications=2))
     problem = EdgeCloud.generate(1, applications=applications)
     assert problem.arrays is not None
     problem.infeasibility()
     gc.collect()
     before = _memory()
-    built, seconds = timed(lambda: models.edge_cloud.build(problem, **forms))
+    built, seconds = timed(lambda: models.edge_cloud.build(problem))
     used = f"{_memory() - before:.0f}", f"{_memory('VmHWM'):.0f}"
     rows = sum(1 for _ in built.component_data_objects(pyo.Constraint))
-    return [applications, f"{flows}, {latency}", rows, f"{seconds:.2f}", *used]
+    return [applications, rows, f"{seconds:.2f}", *used]
 
 
 def effort(load: float, seed: int) -> list[object]:
@@ -195,10 +194,9 @@ def main() -> None:
     def rows(work: Any, instances: Any) -> list[Any]:
         return [run.cell(f"{work.__name__} {one}", lambda one=one: work(*one)) for one in instances]
 
-    forms = itertools.product((50, 300), ("compact", "printed"), ("levels", "printed"))
     built = [
-        run.cell(f"building {form}", lambda f=form: apart(__file__, "building", *f))
-        for form in forms
+        run.cell(f"building {count}", lambda n=count: apart(__file__, "building", n))
+        for count in (50, 300)
     ]
     seeds = range(1, run.instances + 1)
     many = list(itertools.product((0.4, 1.0), seeds))
@@ -214,8 +212,7 @@ def main() -> None:
         section(
             "Building the model, basic topology",
             table(
-                "applications | flows, latency | rows | CPU s | MB of the model | MB of the "
-                "process at its peak",
+                "applications | rows | CPU s | MB of the model | MB of the process at its peak",
                 built,
             ),
         ),

@@ -16,17 +16,15 @@ DEMAND = 0.6
 def measure(cells: Any, applications: int, seed: int) -> dict[str, Any]:
     """Return rows and columns of both forms of the model, and of the paper's formula."""
     import pyomo.environ as pyo
+    from placeopt_papers import edge_printed
 
     from placeopt import models
 
     problem = ec.instance(seed, "basic", applications, DEMAND)
     services = [len(a.microservices) for a in problem.applications]
     found: dict[str, Any] = {"formula": formula(len(problem.nodes), services)}
-    for name, flows, latency in (
-        ("as printed", "printed", "printed"),
-        ("compact", "compact", "levels"),
-    ):
-        model = models.edge_cloud.build(problem, flows=flows, latency=latency)
+    for name, build in (("as printed", edge_printed.build), ("compact", models.edge_cloud.build)):
+        model = build(problem)
         rows = model.component_data_objects(pyo.Constraint, active=True)
         columns = model.component_data_objects(pyo.Var, active=True)
         found[name] = {"rows": sum(1 for _ in rows), "columns": sum(1 for _ in columns)}

@@ -1,6 +1,6 @@
-"""The edge-cloud problem as a mixed-integer program: as printed in the paper, or compact.
+"""The edge-cloud problem as a mixed-integer program.
 
-Both forms have the same integer solutions. Equations are those of P. Soumplis et al., SN Computer
+Equations are those of P. Soumplis et al., SN Computer
 Science, 2024. ``models/edge_cloud/README.md`` has the mathematics, the equation of each component,
 and where the model departs from the paper and why.
 """
@@ -8,7 +8,6 @@ and where the model departs from the paper and why.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 import pyomo.environ as pyo
 from pyomo.core.expr import LinearExpression
 
-from placeopt.core.errors import InfeasibleInstanceError, require_known
+from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.public import public
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
@@ -25,23 +24,10 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 
-#: How equation (3) is written, and how equation (7) is.
-FLOWS = ("compact", "printed")
-LATENCIES = ("levels", "printed")
-
 
 @public
-def build(
-    problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels"
-) -> pyo.ConcreteModel:
+def build(problem: EdgeCloud) -> pyo.ConcreteModel:
     """Return the model of an instance.
-
-    Parameters
-    ----------
-    flows : {"compact", "printed"}
-        Equation (3): a constraint for each node and one end of a flow, or for each pair of nodes.
-    latency : {"levels", "printed"}
-        Equation (7): constraints over the distinct delays, which are sharp, or for each placement.
 
     Returns
     -------
@@ -57,13 +43,11 @@ def build(
     """
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
-    for name, value, legal in (("flows", flows, FLOWS), ("latency", latency, LATENCIES)):
-        require_known(name, value, legal)
     model = pyo.ConcreteModel(name=problem.name)
     model.problem, model.arrays = problem, problem.arrays
     _add_placement(model)
-    (_add_flows_compact if flows == "compact" else _add_flows_printed)(model)
-    (_add_latency_levels if latency == "levels" else _add_latency_printed)(model)
+    _add_flows(model)
+    _add_latency(model)
     del model.row_of
     declare(model, {"cost": _cost(model), "latency_ms": _total(model.farthest.values())})
     model.weight = pyo.Param(
@@ -76,12 +60,11 @@ def build(
     return remember(model, problem, extract, assign=assign)
 
 
-def size(problem: EdgeCloud, *, flows: str = "compact", latency: str = "levels") -> int:
+def size(problem: EdgeCloud) -> int:
     """Return about how many coefficients the model has."""
     arrays = problem.arrays
     nodes, services, pairs = len(arrays.capacity), len(arrays.demand), len(arrays.flow_other) // 2
-    per_flow = nodes**2 if flows == "compact" else 4 * nodes**2
-    return services * nodes * (4 + (nodes // 2 if latency == "levels" else 2)) + pairs * per_flow
+    return services * nodes * (4 + nodes // 2) + pairs * nodes**2
 
 
 def minimise_weighted(model: pyo.ConcreteModel, weight: float) -> None:
@@ -132,7 +115,7 @@ def _capacity(model: pyo.ConcreteModel, node: int, resource: int, hosted: list[i
     return _linear(demand, [model.place[i, node] for i in hosted]) <= most
 
 
-def _add_flows_compact(model: pyo.ConcreteModel) -> None:
+def _add_flows(model: pyo.ConcreteModel) -> None:
     """Add equation (3) in sums: a microservice keeps the ends of its flows off all far nodes.
 
     The same constraints seen from the other end would be valid too. They raised no relaxation that
@@ -150,49 +133,18 @@ def _add_flows_compact(model: pyo.ConcreteModel) -> None:
                 )
 
 
-def _add_flows_printed(model: pyo.ConcreteModel) -> None:
-    """Add equation (3) for every pair of nodes; one without a delay has delay 1 and limit 0."""
+def _members(model: pyo.ConcreteModel, application: int) -> range:
+    return range(int(model.arrays.first[application]), int(model.arrays.first[application + 1]))
+
+
+def _add_latency(model: pyo.ConcreteModel) -> None:
+    """Add equation (7) by levels: a step for each distinct delay that some microservice reaches."""
     arrays: EdgeCloudArrays = model.arrays
-    model.flow_delay = pyo.Constraint(pyo.Any, doc="(3)")
-    flows = list(limited_flows(arrays))
-    for i, j, limit in (*flows, *((j, i, limit) for i, j, limit in flows)):
-        for v in model.nodes_of[i]:
-            for w in model.nodes_of[j]:
-                delay = float(arrays.delay[v, w])
-                delay, most = (delay, limit) if delay < math.inf else (1.0, 0.0)
-                model.flow_delay[i, j, v, w] = (
-                    _linear([delay, delay], [model.place[i, v], model.place[j, w]]) <= most + delay
-                )
-
-
-def _add_farthest(model: pyo.ConcreteModel) -> None:
     model.farthest = pyo.Var(
         model.APPLICATIONS,
         domain=pyo.NonNegativeReals,
         doc="theta: delay from the source to the farthest node, ms",
     )
-
-
-def _members(model: pyo.ConcreteModel, application: int) -> range:
-    return range(int(model.arrays.first[application]), int(model.arrays.first[application + 1]))
-
-
-def _add_latency_printed(model: pyo.ConcreteModel) -> None:
-    """Add equation (7), a constraint for each placement."""
-    arrays: EdgeCloudArrays = model.arrays
-    _add_farthest(model)
-    model.latency_covers = pyo.Constraint(pyo.Any, doc="(7)")
-    for a in model.APPLICATIONS:
-        distance = arrays.delay[arrays.source[a]].tolist()
-        for i in _members(model, a):
-            for v in model.nodes_of[i]:
-                model.latency_covers[a, i, v] = model.farthest[a] >= distance[v] * model.place[i, v]
-
-
-def _add_latency_levels(model: pyo.ConcreteModel) -> None:
-    """Add equation (7) by levels: a step for each distinct delay that some microservice reaches."""
-    arrays: EdgeCloudArrays = model.arrays
-    _add_farthest(model)
     nodes_of = {
         a: sorted({v for i in _members(model, a) for v in model.nodes_of[i]})
         for a in model.APPLICATIONS
@@ -278,9 +230,8 @@ def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
         model.farthest[a].set_value(
             max(float(arrays.delay[arrays.source[a], hosts[i]]) for i in _members(model, a))
         )
-    if model.component("reaches") is not None:
-        for (a, k), reached in model.reaches.items():
-            reached.set_value(int(model.levels[a][k] <= model.farthest[a].value))
+    for (a, k), reached in model.reaches.items():
+        reached.set_value(int(model.levels[a][k] <= model.farthest[a].value))
     return True
 
 
