@@ -60,7 +60,7 @@ def main() -> None:
         Twin(arrays(100), policy_of("none")).run()
         twin = Twin(arrays(run.events // 2), policy_of("none"))
         ledger, seconds = timed(twin.run)
-        return [twin.events, seconds, ledger.wait_sum]
+        return [twin.ledger.events, seconds, ledger.wait_sum]
 
     def memory() -> list[float]:
         from placeopt.backtest.engine import Twin
@@ -71,7 +71,7 @@ def main() -> None:
         tracemalloc.start()
 
         def look(twin: Twin) -> None:
-            if twin.events in (90_000, 180_000):
+            if twin.ledger.events in (90_000, 180_000):
                 seen.append(tracemalloc.get_traced_memory()[0])
 
         Twin(whole, policy_of("none"), check=look).run()

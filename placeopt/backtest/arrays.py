@@ -74,21 +74,17 @@ class TraceArrays:
     def room(self) -> Room:
         """Return all nodes, off and empty."""
         machines = self.trace.machines
-        zones = {zone: k for k, zone in enumerate(dict.fromkeys(m.zone for m in machines))}
         sizes = np.array(
             [
-                (
-                    m.cpu_millicores,
-                    m.memory_mib,
-                    m.gpus,
-                    _ANY if m.pods is None else m.pods,
-                    zones[m.zone],
-                )
+                (m.cpu_millicores, m.memory_mib, m.gpus, _ANY if m.pods is None else m.pods)
                 for m in machines
             ]
         )
-        cpu, memory, gpus, most, zone = sizes[self.machine].T
-        return empty_room(cpu, memory, gpus, most, zone, self.allowed, self.rules)
+        # Zones are numbered as nodes have them, so that no number exceeds that of nodes.
+        zones: dict[str | None, int] = {}
+        zone = [zones.setdefault(machines[k].zone, len(zones)) for k in self.machine]
+        cpu, memory, gpus, most = sizes[self.machine].T
+        return empty_room(cpu, memory, gpus, most, np.array(zone), self.allowed, self.rules)
 
 
 def arrays_of(trace: ClusterTrace) -> TraceArrays:

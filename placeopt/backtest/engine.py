@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from placeopt.backtest.events import (
     TICK,
 )
 from placeopt.backtest.execution import Executor
-from placeopt.backtest.ledger import Ledger
+from placeopt.backtest.ledger import FigureName, Ledger
 from placeopt.backtest.policies.base import ClusterView, Policy
 from placeopt.backtest.rollouts import rollouts_of
 from placeopt.backtest.scheduler import RULES, fits, place, typical
@@ -70,14 +69,15 @@ class Twin:
         pods = len(arrays.created)
         self.node_of = np.full(pods, AHEAD, np.int64)
         self.gpu_set = np.zeros(pods, np.int64)
-        self.ready_at = np.full(pods, np.inf)
-        self.life = np.zeros(pods, np.int64)  # placements, so that old events of a pod are known
+        #: The copy of each pod that runs, 0: none; so that events of former copies are known.
+        self.life = np.zeros(pods, np.int64)
+        self._copies = 0
         self.on_since = np.zeros(len(arrays.machine), np.int64)  # orders of a slot, likewise
         self.on_node: list[dict[int, None]] = [{} for _ in arrays.machine]
         self.waiting: dict[int, float] = {}
         self.down: dict[int, float] = {}
         self.now = 0.0
-        self.events = self._ticks = 0
+        self._ticks = 0
         self._seen = -1
         self.freed = False  # whether room was freed since pods that wait were served
         self._heap: list[tuple[float, int, int, int]] = []
@@ -140,7 +140,7 @@ class Twin:
             if at > self.now:
                 self.ledger.advance(at)
                 self.now = at
-            self.events += 1
+            self.ledger.events += 1
             if arrives:
                 self._arrival += 1
                 self._came[0].append(self.needs[k])
@@ -155,18 +155,18 @@ class Twin:
         self.now = end
         for p, since in self.waiting.items():  # who waits still has waited until now
             if p not in self.down:
-                self.ledger.waited(end - since)
-            else:
-                self.ledger.down_seconds += end - self.down[p]
+                self.ledger.waited(end - since, placed=False)
+        for since in self.down.values():
+            self.ledger.down_seconds += end - since
         return self.ledger
 
     def _happen(self, kind: int, one: int, version: int) -> None:
         if kind == END:
-            if version < 0 or version == self.life[one]:
+            if version < 0 or self._runs(one, version):
                 self._end(one)
         elif kind == POD_READY:
-            if version == self.life[one]:
-                self._pod_ready(one)
+            if self._runs(one, version):
+                self._pod_ready(one, version)
         elif kind == NODE_READY:
             if version == self.on_since[one] and self.room.state[one] == STARTING:
                 self.set_ready(one)
@@ -185,10 +185,14 @@ class Twin:
             self.plan(self.now + self.policy.interval, TICK)
             self._look()
 
+    def _runs(self, p: int, copy: int) -> bool:
+        """Whether a copy of a pod is there: its own, or the old one while it is moved."""
+        return copy in (self.life[p], self.executor.old_copy(p))
+
     def _look(self) -> None:
         """Ask the policy, unless nothing has happened and it waits for nothing."""
         self._ticks += 1
-        happened = self.events - self._ticks
+        happened = self.ledger.events - self._ticks
         if happened == self._seen and self.now < self.policy.next_look:
             return
         self._seen = happened
@@ -234,21 +238,21 @@ class Twin:
         since = self.waiting.pop(p)
         self.ledger.waiting -= 1
         if p not in self.down:
-            self.ledger.waited(self.now - since)
+            self.ledger.waited(self.now - since, placed=True)
         return True
 
-    def put(self, p: int, n: int, gpu_set: int) -> None:
-        """Let a pod start on a node."""
+    def put(self, p: int, n: int, gpu_set: int, moved: bool = False) -> None:
+        """Let a copy of a pod start on a node."""
         cpu, memory, _, share, _, rules = self.needs[p]
         take(self.room, n, cpu, memory, share, gpu_set, rules)
         self.node_of[p], self.gpu_set[p] = n, gpu_set
         self.on_node[n][p] = None
-        self.life[p] += 1
+        self._copies += 1
+        self.life[p] = self._copies
         self.ledger.cpu += cpu
         ready = self.now + self.arrays.trace.pod_start_s
-        self.ready_at[p] = ready
         job = self.arrays.work[p] == self.arrays.work[p]
-        if job or p in self.down or p in self.rollouts.makes:
+        if moved or job or p in self.down or p in self.rollouts.makes:
             self.plan(ready, POD_READY, p, int(self.life[p]))
 
     def remove(self, p: int) -> int:
@@ -258,8 +262,7 @@ class Twin:
         give(self.room, n, cpu, memory, share, int(self.gpu_set[p]), rules)
         del self.on_node[n][p]
         self.ledger.cpu -= cpu
-        self.life[p] += 1
-        self.ready_at[p] = np.inf
+        self.life[p] = 0
         self.freed = True
         self.off_if_empty(n)
         return n
@@ -269,13 +272,14 @@ class Twin:
         if self.room.state[n] == CLOSED and self.room.pods[n] == 0:
             self.switch_off(n)
 
-    def _pod_ready(self, p: int) -> None:
+    def _pod_ready(self, p: int, copy: int) -> None:
         if p in self.down:
             self.ledger.down_seconds += self.now - self.down.pop(p)
         work = float(self.arrays.work[p])
         if work == work:
-            self.plan(self.now + work, END, p, int(self.life[p]))
-        self.executor.ready(p)
+            self.plan(self.now + work, END, p, copy)
+        if copy == self.life[p]:
+            self.executor.ready(p)
         for old in self.rollouts.note_ready(p):
             self._end(old)
 
@@ -289,7 +293,7 @@ class Twin:
             since = self.waiting.pop(p)
             self.ledger.waiting -= 1
             if p not in self.down:
-                self.ledger.waited(self.now - since)
+                self.ledger.waited(self.now - since, placed=False)
         if p in self.down:
             self.ledger.down_seconds += self.now - self.down.pop(p)
         self.node_of[p] = GONE
@@ -367,11 +371,11 @@ class Twin:
         if self.room.state[n] == OFF:
             return
         self.room.state[n] = OFF
+        self.executor.lost(n)
         for p in list(self.on_node[n]):
             self.ledger.lost += 1
             self.back_to_queue(p)
         self._pay_less(n)
-        self.executor.lost(n)
 
     def _reprice(self, k: int) -> None:
         change = self.arrays.trace.prices[k]
@@ -406,16 +410,24 @@ class Twin:
             busy=self.executor.busy,
             machines=arrays.trace.machines,
             down=list(self.down),
+            spare=self.spare(),
             created=arrays.created[:came],
         )
+
+    def spare(self) -> np.ndarray:
+        """Return for each workload how many more of its pods may be down, (workloads,)."""
+        who = np.fromiter(self.down, np.int64, len(self.down))
+        down = np.bincount(self.arrays.workload[who], minlength=len(self.arrays.budget))
+        return np.maximum(self.arrays.budget - down, 0)
 
     def can_take(self, p: int, n: int) -> bool:
         """Whether a pod could start on a node now."""
         return bool(fits(self.room, n, *self.needs[p]))
 
 
-def run(arrays: TraceArrays, policy: Policy, seed: int = 1) -> tuple[Ledger, dict[str, Any]]:
+def run(
+    arrays: TraceArrays, policy: Policy, seed: int = 1
+) -> tuple[Ledger, dict[FigureName, float]]:
     """Return the ledger of a run and its figures."""
-    twin = Twin(arrays, policy, seed)
-    ledger = twin.run()
-    return ledger, {**ledger.figures(), "events": twin.events}
+    ledger = Twin(arrays, policy, seed).run()
+    return ledger, ledger.figures()

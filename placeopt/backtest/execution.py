@@ -2,21 +2,23 @@
 
 Steps are taken one after another, as an exported script takes them: the next one begins when the
 copy that the last one started is ready. Evictions of one plan that a budget allows go on together.
-A step that has become impossible is dropped and counted: its pod ended, or its target is full.
+A step that has become impossible is dropped and counted: its pod ended, its target is full, or a
+budget has forbidden its eviction for two minutes. A node that is drained takes pods again then.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from placeopt.backtest.events import POD_READY, STEP
+from placeopt.backtest.events import STEP
 from placeopt.backtest.scheduler import tightest
 from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, give
 
-#: Seconds after which an eviction that a budget forbids is tried again.
-RETRY_S = 5.0
+#: Seconds after which a step that has to wait is tried again; for which an eviction that a budget
+#: forbids is tried (cluster-autoscaler's ``--max-pod-eviction-time``).
+RETRY_S, PATIENCE_S = 5.0, 120.0
 
 
 class Action(NamedTuple):
@@ -36,14 +38,24 @@ class Action(NamedTuple):
     to: int = -1
 
 
+class Move(NamedTuple):
+    """A pod that is being moved; its old node, what it has of its GPUs, its old copy."""
+
+    pod: int
+    old: int
+    gpu_set: int
+    copy: int
+
+
 class Executor:
     """Carries out what a policy wants on a twin."""
 
     def __init__(self, twin: Any):
         self._twin = twin
         self._steps: deque[Action] = deque()
-        self._moving: tuple[int, int, int] | None = None  # a pod, its old node, its old GPUs
+        self._moving: Move | None = None
         self._planned = False
+        self._refused: tuple[int, float] = (-1, 0.0)  # a pod that cannot be evicted, and since when
 
     @property
     def busy(self) -> bool:
@@ -117,12 +129,28 @@ class Executor:
             twin.ledger.dropped += 1
             return 0.0
         workload = int(twin.arrays.workload[p])
-        down = Counter(int(twin.arrays.workload[q]) for q in twin.down)
-        if down[workload] >= twin.arrays.budget[workload]:
-            return RETRY_S
+        if twin.spare()[workload] == 0:
+            return self._refuse(p)
         twin.ledger.disturbed(workload)
         twin.ledger.stopped += 1
         twin.back_to_queue(p)
+        return 0.0
+
+    def _refuse(self, p: int) -> float:
+        """Wait with an eviction for a time; then let its node take pods again."""
+        twin = self._twin
+        if self._refused[0] != p:
+            self._refused = p, twin.now
+        if twin.now - self._refused[1] < PATIENCE_S:
+            return RETRY_S
+        self._refused = -1, 0.0
+        n = int(twin.node_of[p])
+        there = twin.on_node[n]
+        rest = deque(s for s in self._steps if not (s.do == "evict" and s.which in there))
+        rest.appendleft(self._steps[0])  # the present step, which the caller ends
+        twin.ledger.dropped += 1 + len(self._steps) - len(rest)
+        self._steps = rest
+        self._take(Action("open", n))
         return 0.0
 
     def _move(self, p: int, n: int) -> None:
@@ -134,34 +162,48 @@ class Executor:
             twin.ledger.dropped += 1
             return
         _, _, gpus, share, _, _ = twin.needs[p]
-        self._moving = (p, old, int(twin.gpu_set[p]))
+        self._moving = Move(p, old, int(twin.gpu_set[p]), int(twin.life[p]))
         twin.ledger.disturbed(int(twin.arrays.workload[p]))
-        twin.put(p, n, int(tightest(twin.room, n, gpus, share)))
+        twin.put(p, n, int(tightest(twin.room, n, gpus, share)), moved=True)
         twin.on_node[old].pop(p)
-        if twin.arrays.work[p] != twin.arrays.work[p]:
-            twin.plan(twin.now + twin.arrays.trace.pod_start_s, POD_READY, p, int(twin.life[p]))
+
+    def old_copy(self, p: int) -> int:
+        """Return the copy of a pod that runs on while another one starts; -1: there is none."""
+        return self._moving.copy if self._moving is not None and self._moving.pod == p else -1
 
     def ready(self, p: int) -> None:
         """A pod is ready: where it was moved, the old copy ends, and the next step begins."""
-        if self._moving is not None and self._moving[0] == p:
+        if self.old_copy(p) >= 0:
             self._end_old()
             self._soon(0.0)
 
     def ended(self, p: int) -> None:
         """A pod ends: where it is being moved, both copies do."""
-        if self._moving is not None and self._moving[0] == p:
-            self._end_old()
-            self._soon(0.0)
+        self.ready(p)
 
     def lost(self, n: int) -> None:
-        """A node is lost: an old copy on it is gone."""
-        if self._moving is not None and self._moving[1] == n:
+        """A node is lost: of a pod that is being moved one copy is gone, the other one stays."""
+        if self._moving is None:
+            return
+        p, old, gpu_set, copy = self._moving
+        twin = self._twin
+        if old == n:  # the new copy is not ready yet
+            twin.ledger.lost += 1
+            twin.down.setdefault(p, twin.now)
             self._end_old()
-            self._soon(0.0)
+        elif int(twin.node_of[p]) == n:
+            self._moving = None
+            twin.ledger.dropped += 1
+            twin.remove(p)
+            twin.node_of[p], twin.gpu_set[p], twin.life[p] = old, gpu_set, copy
+            twin.on_node[old][p] = None
+        else:
+            return
+        self._soon(0.0)
 
     def _end_old(self) -> None:
         assert self._moving is not None
-        p, old, gpu_set = self._moving
+        p, old, gpu_set, _ = self._moving
         self._moving = None
         twin = self._twin
         cpu, memory, _, share, _, rules = twin.needs[p]

@@ -36,7 +36,7 @@ class Room(NamedTuple):
     pods : pods on it.
     allowed : (sets, nodes), 1 where a pod of a node set may stand.
     most : pods that a node takes.
-    zone : number of the zone of a node.
+    zone : number of the zone of a node, below the number of nodes.
     per_zone : (groups,), 1 where a group is counted per zone, 0 per node.
     beside : (groups, nodes), pods of a group, per node or per number of a zone.
     rule_from : (rules + 1,), where the rules of a row begin in `rule`.

@@ -6,20 +6,23 @@ import itertools
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Self, get_args
+
+from pydantic import Field, model_validator
 
 from placeopt.backtest.arrays import TraceArrays, arrays_of
 from placeopt.backtest.bound import bound_usd
 from placeopt.backtest.engine import run
-from placeopt.backtest.policies import policy_of
+from placeopt.backtest.ledger import FigureName, SeriesName
+from placeopt.backtest.policies import depends_on, policy_of
 from placeopt.backtest.trace import ClusterTrace
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files.documents import read_json, sha256, write_json
+from placeopt.core.files.documents import read_json, sha256, validate, write_json
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.core.problem import Record
 from placeopt.core.runs.calls import Call
-from placeopt.core.runs.versions import versions
 from placeopt.core.runs.workers import Workers
 
 GOALS = (
@@ -27,6 +30,25 @@ GOALS = (
     Objective("moved_pods", "pods"),
     Objective("wait_99_s", "s"),
 )
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class PlayedRun(Record):
+    """The file of a run: a policy with a seed."""
+
+    policy: str
+    seed: int
+    figures: dict[FigureName, _Amount]
+    series: dict[SeriesName, list[_Amount]]
+    disturbed: dict[str, int]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        for part, names in (("figures", FigureName), ("series", SeriesName)):
+            for name in get_args(names):
+                if name not in getattr(self, part):
+                    raise DocumentError("this field is missing", path=f"{part}.{name}")
+        return self
 
 
 def settings_of(texts: Sequence[str], sweep: Iterable[str]) -> list[str]:
@@ -68,7 +90,8 @@ def study(
 ) -> dict[str, Any]:
     """Run every policy with every seed, and return the table.
 
-    Each run is a file in `folder`; those that are there are not run again.
+    Each run is a file in `folder`; those that are there are not run again. Its name says what the
+    run depends on: the trace, the policy with its code and the files it names, the seed.
 
     Parameters
     ----------
@@ -86,20 +109,22 @@ def study(
     folder.mkdir(parents=True, exist_ok=True)
     arrays, key = arrays_of(trace), trace.sha256
     tasks = [(text, seed) for text in policies for seed in seeds]
-    files = [_file(folder, key, *task) for task in tasks]
-    ahead = [k for k, file in enumerate(files) if not file.exists()]
+    codes = {text: depends_on(text) for text in policies}
+    files = [_file(folder, key, text, seed, codes[text]) for text, seed in tasks]
+    done = {k: _read(file, *tasks[k]) for k, file in enumerate(files) if file.exists()}
+    ahead = [k for k in range(len(tasks)) if k not in done]
     ended = len(tasks) - len(ahead)
 
     def keep(position: int, result: dict[str, Any]) -> None:
         nonlocal ended
         ended += 1
+        done[ahead[position]] = result
         write_json(files[ahead[position]], result)
         if on_result is not None:
             on_result(ended, len(tasks), result)
 
     calls = [Call(_one, (arrays, *tasks[k])) for k in ahead]
     workers.run(calls, Budget(), keep)
-    results = [_read(file) for file in files]
     bound = bound_usd(arrays)
     return {
         "backtest": trace.name,
@@ -109,16 +134,14 @@ def study(
         "bound_usd": bound,
         "seeds": list(seeds),
         "policies": [
-            _summary(
-                text, [r for r, task in zip(results, tasks, strict=True) if task[0] == text], bound
-            )
+            _summary(text, [done[k] for k, task in enumerate(tasks) if task[0] == text], bound)
             for text in policies
         ],
     }
 
 
-def _file(folder: Path, key: str, text: str, seed: int) -> Path:
-    name = sha256({"trace": key, "policy": text, "seed": seed, "version": versions()["placeopt"]})
+def _file(folder: Path, key: str, text: str, seed: int, code: dict[str, str]) -> Path:
+    name = sha256({"trace": key, "policy": text, "seed": seed, "code": code})
     return folder / f"run-{name[:16]}.json"
 
 
@@ -134,11 +157,24 @@ def _one(budget: Budget, arrays: TraceArrays, text: str, seed: int) -> dict[str,
     }
 
 
-def _read(file: Path) -> dict[str, Any]:
-    result = read_json(file)
-    if not isinstance(result, dict) or "figures" not in result:
-        raise DocumentError("is no run", file=os.fspath(file), remedy="delete it and run again")
-    return result
+def _read(file: Path, text: str, seed: int) -> dict[str, Any]:
+    """Return what the file of a run says.
+
+    Raises
+    ------
+    DocumentError
+        It is damaged, or of another run.
+    """
+    try:
+        run: PlayedRun = validate(PlayedRun, read_json(file), file=os.fspath(file))
+        if (run.policy, run.seed) != (text, seed):
+            raise DocumentError(f"it is of {run.policy} with seed {run.seed}")
+    except DocumentError as error:
+        remedy = "delete the file: its run is made again"
+        raise DocumentError(
+            f"is no run: {error.problem}", file=os.fspath(file), path=error.path, remedy=remedy
+        ) from None
+    return run.model_dump()
 
 
 def _summary(text: str, results: list[dict[str, Any]], bound: float) -> dict[str, Any]:

@@ -7,73 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from little_traces import SMALL, conserved, node, played, pod, trace
 from slow_cluster import play
 
 from placeopt.backtest.arrays import arrays_of
-from placeopt.backtest.bound import bound_usd
 from placeopt.backtest.engine import Twin
 from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
 from placeopt.backtest.policies.own import Consolidating
-from placeopt.backtest.state import OFF
 from placeopt.backtest.trace import ClusterTrace
 from placeopt.core.errors import PlaceoptError
 from placeopt.rl.batches import make_batch
 from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.policy_file import write
 from placeopt.rolling_update.instance import RollingUpdate
-
-SMALL = {"name": "small", "cpu_millicores": 4000, "memory_mib": 8192, "usd_per_hour": 1.0}
-
-
-def trace(nodes, pods, machines=(SMALL,), seconds=3600, **more) -> ClusterTrace:
-    return ClusterTrace.model_validate(
-        {
-            "name": "t",
-            "seconds": seconds,
-            "machines": machines,
-            "nodes": nodes,
-            "pods": pods,
-            **more,
-        }
-    )
-
-
-def node(name, **more):
-    return {"name": name, "machine": "small", **more}
-
-
-def pod(name, cpu, begin, end=None, **more):
-    life = {} if end is None else {"to_s": end}
-    return {"name": name, "cpu_millicores": cpu, "memory_mib": 1, "from_s": begin, **life, **more}
-
-
-def conserved(twin: Twin) -> None:
-    """No pod lost, no node over its room, the rate of money is that of the nodes that are there."""
-    arrays, room = twin.arrays, twin.room
-    assert (room.cpu >= 0).all() and (room.memory >= 0).all() and (room.gpu >= 0).all()
-    there = room.state != OFF
-    assert twin.ledger.rate == pytest.approx(float(twin.price[arrays.machine[there]].sum()))
-    assert twin.ledger.nodes == there.sum()
-    for n, pods in enumerate(twin.on_node):
-        assert all(twin.node_of[p] == n for p in pods)
-        assert not pods or there[n]
-    came = twin._arrival
-    placed = sum(map(len, twin.on_node))
-    gone = int((twin.node_of == -2).sum())
-    assert placed + len(twin.waiting) + gone + sum(map(len, twin.rollouts.to_come)) == came
-    moving = twin.executor._moving
-    used = room.cpu_size.sum() - room.cpu.sum()
-    stands = sum(twin.needs[p][0] for pods in twin.on_node for p in pods)
-    assert used == stands + (twin.needs[moving[0]][0] if moving else 0)
-
-
-def played(document: ClusterTrace, policy: Policy | str = "none", seed: int = 1) -> Twin:
-    chosen = policy_of(policy) if isinstance(policy, str) else policy
-    twin = Twin(arrays_of(document), chosen, seed, check=conserved)
-    twin.run()
-    return twin
-
 
 # -- by hand ---------------------------------------------------------------------------------------
 
@@ -396,7 +343,9 @@ def test_a_slow_simulator_says_the_same(seed: int) -> None:
     ledger = twin.run()
     assert ledger.usd == pytest.approx(usd)
     assert own == log
-    assert ledger.wait_sum == pytest.approx(sum(waits)) and ledger.placed == len(waits)
+    assert ledger.wait_sum == pytest.approx(sum(waits))
+    assert ledger.placed == len({name for _, name, _ in log})
+    assert ledger.placed + ledger.unplaced == len(waits)
 
 
 @pytest.mark.parametrize(
@@ -411,9 +360,66 @@ def test_nothing_is_lost_whatever_a_policy_does(policy: str, seed: int) -> None:
     assert again.run().figures() == twin.ledger.figures()
 
 
-def test_no_policy_undercuts_the_bound_where_nobody_waits() -> None:
+# -- machines in any order -------------------------------------------------------------------------
+
+ZONES = ["apart", "together", "spread"]
+
+
+def zoned(order: list[int], kind: str, nodes: list[int], most: int) -> ClusterTrace:
+    """Return a trace with a machine type a zone, few nodes, and rules per zone."""
+    machines = [
+        {**SMALL, "name": f"m{k}", "zone": f"z{k}", "usd_per_hour": 1 + k / 8, "most": most}
+        for k in order
+    ]
+    rules = [{"name": f"r{k}", "kind": kind, "per": "zone"} for k in range(9)]
+    pods = [
+        pod(f"p{k}", 100, 10 * k, keeps=[f"r{k % 3 * 4}"], counts=[f"r{k % 3 * 4}"])
+        for k in range(9)
+    ]
+    placed = [node(f"n{k}", machine=f"m{k}") for k in nodes]
+    return trace(placed, pods, machines=machines, rules=rules)
+
+
+@pytest.mark.parametrize("kind", ZONES)
+@pytest.mark.parametrize(
+    ("nodes", "most"),
+    [([5], 0), ([5, 0], 0), ([3, 4], 1), ([], 1), ([2], 2), ([0, 1, 2, 3, 4, 5], 0)],
+)
+def test_the_order_of_machine_types_decides_nothing(kind: str, nodes: list[int], most: int) -> None:
+    """Zones may be more than nodes; nobody waits for the sake of a number."""
+    results = []
+    for order in ([0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [5, 0, 1, 2, 3, 4], [3, 5, 4, 2, 0, 1]):
+        twin = played(zoned(order, kind, nodes, most), "karpenter" if most else "none")
+        where = [twin.arrays.names[n] if n >= 0 else "" for n in twin.node_of]
+        results.append((twin.ledger.placed, round(twin.ledger.usd, 9), kind != "spread" and where))
+        assert twin.room.zone.max(initial=0) < max(len(twin.room.zone), 1)
+    assert len(set(map(str, results))) == 1
+
+
+# -- who got a node --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pods", "placed", "unplaced"),
+    [
+        ([pod("p", 9000, 0)], 0, 1),  # fits nowhere, waits to the end
+        ([pod("p", 9000, 0, 60)], 0, 1),  # deleted while it waits
+        ([pod("p", 3000, 0), pod("q", 3000, 5, 90)], 1, 1),
+        ([pod("p", 3000, 0, 50), pod("q", 3000, 5, 90)], 2, 0),  # gets its place in time
+        ([pod("p", 100, 0), pod("q", 100, 5, machines=["other"])], 1, 1),
+        ([pod("p", 3000, 0, work_s=40), pod("q", 3000, 5)], 2, 0),
+    ],
+)
+def test_placed_are_pods_that_got_a_node(pods, placed: int, unplaced: int) -> None:
+    other = {**SMALL, "name": "other"}
+    ledger = played(trace([node("a")], pods, machines=[SMALL, other])).ledger
+    assert (ledger.placed, ledger.unplaced) == (placed, unplaced)
+    assert ledger.figures()["placed"] == placed
+
+
+def test_a_pod_that_was_lost_is_not_placed_twice() -> None:
     document = trace(
-        [node("a"), node("b")], [pod(f"p{k}", 900, 10 * k, 10 * k + 900) for k in range(8)]
+        [node("a"), node("b", from_s=99)], [pod("p", 1, 0)], losses=[{"node": "a", "at_s": 9}]
     )
-    bound = bound_usd(arrays_of(document))
-    assert 0 < bound <= played(document, "none").ledger.usd
+    ledger = played(document).ledger
+    assert (ledger.placed, ledger.unplaced, ledger.lost) == (1, 0, 1)

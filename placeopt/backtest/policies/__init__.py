@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from placeopt.backtest.policies.base import Policy
@@ -37,6 +40,47 @@ def policy_of(text: str) -> Policy:
     UsageError
         There is no such policy or setting, or a value is not legal.
     """
+    build, values = _settings(text)
+    return build(**values)
+
+
+def depends_on(text: str) -> dict[str, str]:
+    """Return digests of what a run of a policy depends on: its code, and the files that it names.
+
+    Raises
+    ------
+    UsageError
+        As of `policy_of`.
+    """
+    from placeopt.rl.policy_file import bundled
+
+    build, values = _settings(text)
+    roots = {__name__.partition(".")[0], build.__module__.partition(".")[0]}
+    results = {root: _digest(_sources(root)) for root in roots}
+    for key, value in values.items():
+        file = bundled().get(value, Path(value)) if isinstance(value, str) else Path()
+        if file.is_file():
+            results[key] = _digest([file])
+    return results
+
+
+def _sources(root: str) -> list[Path]:
+    """Return the source files of a package, or of a module."""
+    spec = find_spec(root)
+    folders = (spec and spec.submodule_search_locations) or ()
+    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
+    return files or [Path(spec.origin)] if spec and spec.origin else files
+
+
+def _digest(files: Iterable[Path]) -> str:
+    total = hashlib.sha256()
+    for file in files:
+        total.update(hashlib.sha256(file.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def _settings(text: str) -> tuple[Callable[..., Policy], dict[str, Any]]:
+    """Return the class of a policy, and its settings."""
     name, _, settings = text.partition(":")
     build = _class(name)
     known = {
@@ -49,7 +93,7 @@ def policy_of(text: str) -> Policy:
             legal = did_you_mean(key, known) if known else "legal: none"
             raise UsageError(f"policy {name} has no setting {key!r}; {legal}")
         values[key] = _value(key, value, known[key].default)
-    return build(**values)
+    return build, values
 
 
 def _class(name: str) -> Callable[..., Policy]:

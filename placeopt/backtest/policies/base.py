@@ -46,6 +46,8 @@ class ClusterView:
     fixed, alone, workload, gpu_set : ndarray
         (pods,) Whether nobody may move it; whether it can be evicted alone; what it is a replica
         of; a bit for each GPU it has.
+    spare : ndarray
+        (workloads,) How many more pods of a workload its budget lets be down.
     busy : bool
         Whether the last plan goes on.
     created : ndarray
@@ -65,6 +67,7 @@ class ClusterView:
     alone: np.ndarray
     gpu_set: np.ndarray
     workload: np.ndarray
+    spare: np.ndarray
     busy: bool
     machines: Sequence[Any]
     created: np.ndarray
@@ -92,9 +95,13 @@ class ClusterView:
         memory = room.memory[n] / room.memory_size[n] if room.memory_size[n] else 1.0
         return float(1 - min(room.cpu[n] / room.cpu_size[n], memory))
 
+    def evictable(self, p: int) -> bool:
+        """Whether a pod may be evicted: nobody forbids it, and its budget lets one more be down."""
+        return not self.fixed[p] and self.spare[self.workload[p]] > 0
+
     def movable(self, n: int) -> bool:
-        """Whether all pods of a node may be evicted."""
-        return not any(self.fixed[p] for p in self.on_node[n])
+        """Whether every pod of a node may be evicted; not whether all may be at once."""
+        return all(map(self.evictable, self.on_node[n]))
 
     def copied(self, n: int) -> bool:
         """Whether all pods of a node may be moved: a new copy runs before the old one ends."""

@@ -1,0 +1,153 @@
+"""Runs that are kept: what makes one stale, and what a damaged one says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from little_traces import node, pod, trace
+
+from placeopt.backtest import policies
+from placeopt.backtest.study import study
+from placeopt.core.errors import DocumentError
+from placeopt.core.runs.workers import Workers
+from placeopt.rl.batches import make_batch
+from placeopt.rl.policy import Shape, TrainedPolicy
+from placeopt.rl.policy_file import write
+from placeopt.rolling_update.instance import RollingUpdate
+
+DOCUMENT = trace([node("a"), node("b")], [pod(f"p{k}", 900, k) for k in range(3)])
+
+
+def results(folder: Path, *texts: str) -> tuple[dict[str, Any], list[str]]:
+    """Return the table, and the policies that were run anew."""
+    ran: list[str] = []
+    told = lambda _ended, _of, result: ran.append(result["policy"])  # noqa: E731
+    return study(DOCUMENT, texts, [1], folder, Workers(), told), ran
+
+
+def trained(path: Path, seed: int) -> None:
+    batch = make_batch(RollingUpdate, 1)
+    rng = np.random.default_rng(seed)
+    shape = Shape(batch.num_features, len(batch.rewards), (4,), "tanh", batch.score)
+    arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
+    weights = (0.8, 0.1, 0.1)
+    write(TrainedPolicy("rolling-update", batch.rewards, shape, arrays, {}, weights, {}), path)
+
+
+def test_runs_are_taken_up_and_say_the_same(tmp_path: Path) -> None:
+    first, ran = results(tmp_path, "none", "karpenter")
+    assert sorted(ran) == ["karpenter", "none"]
+    assert results(tmp_path, "none", "karpenter") == (first, [])
+    assert results(tmp_path, "none", "karpenter:budget=1")[1] == ["karpenter:budget=1"]
+
+
+def test_a_changed_file_of_a_trained_policy_is_played_anew(tmp_path: Path) -> None:
+    file = tmp_path / "trained.npz"
+    text = f"placeopt:interval=10min,method=policy,policy={file}"
+    trained(file, 1)
+    assert results(tmp_path / "runs", text)[1] == [text]
+    assert results(tmp_path / "runs", text)[1] == []
+    trained(file, 2)
+    assert results(tmp_path / "runs", text)[1] == [text]
+    trained(file, 1)
+    assert results(tmp_path / "runs", text)[1] == []
+
+
+SOURCE = """
+from placeopt.backtest.policies.base import Policy
+
+class Own(Policy):
+    interval = {interval}
+
+    def __init__(self, *, table: str = "", rule: str = "most"):
+        self.table = table
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Return a function that writes the code of a policy of another distribution."""
+    file = tmp_path / "own_policy_of_a_test.py"
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write_code(interval: float) -> None:
+        file.write_text(SOURCE.format(interval=interval))
+        sys.modules.pop(file.stem, None)
+
+    def load() -> Any:
+        __import__(file.stem)
+        return sys.modules[file.stem].Own  # type: ignore[attr-defined]
+
+    point = SimpleNamespace(name="own", load=load)
+    monkeypatch.setattr(policies, "entry_points", lambda group: [point])
+    yield write_code
+    sys.modules.pop(file.stem, None)
+
+
+def test_a_policy_of_another_distribution_whose_code_changes_is_played_anew(
+    tmp_path: Path, plugin: Any
+) -> None:
+    plugin(60.0)
+    assert results(tmp_path / "runs", "own", "none")[1] == ["own", "none"]
+    assert results(tmp_path / "runs", "own", "none")[1] == []
+    plugin(90.0)
+    assert results(tmp_path / "runs", "own", "none")[1] == ["own"]
+
+
+def test_a_file_that_a_setting_names_is_part_of_a_run(tmp_path: Path, plugin: Any) -> None:
+    plugin(60.0)
+    table = tmp_path / "table.csv"
+    for text, ran in (("a", True), ("a", False), ("b", True), ("a", False)):
+        table.write_text(text)
+        assert bool(results(tmp_path / "runs", f"own:table={table}")[1]) == ran
+
+
+def damaged(change: Any) -> Any:
+    def spoil(text: str) -> str:
+        document = json.loads(text)
+        change(document)
+        return json.dumps(document)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: '{"figures": {}}',
+        lambda text: text[: len(text) // 2],
+        lambda text: "",
+        lambda text: "[]",
+        lambda text: "null",
+        damaged(lambda run: run.pop("series")),
+        damaged(lambda run: run["series"].pop("cores")),
+        damaged(lambda run: run["series"].update(usd="many")),
+        damaged(lambda run: run["figures"].pop("usd")),
+        damaged(lambda run: run["figures"].update(usd="much")),
+        damaged(lambda run: run["figures"].update(wait_99_s=None)),
+        damaged(lambda run: run["figures"].update(usd=float("nan"))),
+        damaged(lambda run: run["figures"].update(more=1)),
+        damaged(lambda run: run.update(disturbed=[1])),
+        damaged(lambda run: run.update(policy="karpenter")),
+        damaged(lambda run: run.update(seed=7)),
+    ],
+)
+def test_a_damaged_run_gets_one_message(tmp_path: Path, spoil: Any) -> None:
+    """Before anything is run: what other files hold is not lost, and nobody waits for it."""
+    results(tmp_path, "none")
+    (file,) = tmp_path.glob("run-*.json")
+    file.write_text(spoil(file.read_text()))
+    ran: list[Any] = []
+    with pytest.raises(DocumentError) as error:
+        study(DOCUMENT, ["none", "karpenter"], [1], tmp_path, Workers(), lambda *_: ran.append(1))
+    message = str(error.value)
+    assert file.name in message and "delete the file" in message and "\n" not in message
+    assert not ran
+    file.unlink()
+    assert results(tmp_path, "none", "karpenter")[1]
