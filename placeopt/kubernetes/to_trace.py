@@ -1,8 +1,9 @@
 """A trace of what came and went on a cluster, from dumps taken at intervals.
 
-Pods and nodes come when their creationTimestamp says. A pod ends when its containers finished, or
-by its deletionTimestamp; where neither is known, and for nodes, in the middle between the last dump
-that has it and the first one that has not. What came and went between two dumps is not seen.
+Pods and nodes come when their creationTimestamp says. A pod ends when its containers finished, when
+it was evicted, or by its deletionTimestamp; where none is known, and for nodes, in the middle
+between the last dump that has it alive and the next one, and before another of its name comes. What
+came and went between two dumps is not seen.
 
 Pods of DaemonSets and static pods come with nodes: their requests are taken off the room of each
 node. Taints, node selectors, required node affinity and places of volumes become machine types;
@@ -76,15 +77,15 @@ class _Lives(Generic[T]):
     def __init__(self) -> None:
         self.of: dict[str, _Life[T]] = {}
         self._there: dict[str, float | None] = {}  # those of the last moment: when they end at last
-        self._last = 0.0
+        self.last = 0.0
 
     def seen(self, at: float, there: Mapping[str, float | None]) -> None:
         """Let what is there no more have ended; `there` says by when something is to be gone."""
         for key, until in self._there.items():
             if key not in there and self.of[key].ends is None:
-                told = until is not None and self._last <= until <= at
-                self.of[key].ends = until if told else (self._last + at) / 2
-        self._there, self._last = dict(there), at
+                told = until is not None and self.last <= until <= at
+                self.of[key].ends = until if told else (self.last + at) / 2
+        self._there, self.last = dict(there), at
 
 
 def trace_of(folder: Path) -> ClusterTrace | None:
@@ -159,8 +160,10 @@ class _Record:
         for pod in cluster.pods:
             unit = unit_of(cluster, pod, _RULES, effective(pod.spec, _RULES.policy, pod.meta.label))
             if comes_with_node(unit.kind, pod):
+                # Pods of a DaemonSet follow one another on a node; static pods stand side by side.
+                one = unit.workload if unit.kind == "DaemonSet" else pod.meta.name
                 if pod.spec.node in by_name:
-                    by_name[pod.spec.node].agents[f"{unit.namespace}/{unit.workload}"] = unit
+                    by_name[pod.spec.node].agents[f"{unit.namespace}/{one}"] = unit
                 continue
             key = pod.meta.uid or pod.meta.label
             life = self.pods.of.get(key)
@@ -174,7 +177,8 @@ class _Record:
             elif life.what.unit.node is None and unit.node is not None:
                 life.what.unit = replace(life.what.unit, node=unit.node)
             if pod.phase in ENDED:
-                _finish(life, pod, at)
+                if life.ends is None:
+                    _finish(life, pod, self.pods.last, at)
             else:
                 there[key] = _time(pod.meta.view["metadata"]["deletionTimestamp"])
                 units.append(unit)
@@ -216,6 +220,12 @@ class _Record:
     def _named_nodes(self) -> dict[str, _Life[_SeenNode]]:
         """Return nodes by a name of their own: one that came again has a number."""
         results: dict[str, _Life[_SeenNode]] = {}
+        before: dict[str, _Life[_SeenNode]] = {}
+        for life in sorted(self.nodes.of.values(), key=lambda life: life.begins):
+            name = life.what.node.name
+            if name in before:  # what has its name now is another machine
+                before[name].ends = min(before[name].ends or life.begins, life.begins)
+            before[name] = life
         for life in self.nodes.of.values():
             name, k = life.what.node.name, 1
             while name in results:
@@ -317,7 +327,7 @@ def _least(machines: dict[str, dict[str, Any]], name: str, seen: _SeenNode) -> d
         },
     )
     for key, amount in room.items():
-        machine[key] = max(0, min(machine[key], amount))
+        machine[key] = max(key == "cpu_millicores", min(machine[key], amount))
     return machine
 
 
@@ -333,15 +343,26 @@ def _one_after_another(pods: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return pods
 
 
-def _finish(life: _Life[_SeenPod], pod: Pod, at: float) -> None:
-    """Let a pod have ended when its containers did; of a Job, note how long it worked."""
+def _finish(life: _Life[_SeenPod], pod: Pod, last: float, at: float) -> None:
+    """Let a pod have ended when its containers did; of a Job, note how long it worked.
+
+    An evicted pod has no containers left. It ended when it was told to, or between the last moment,
+    or when it came, and this one.
+    """
     states = [
         status["state"]["terminated"]
         for status in pod.meta.view["status"]["containerStatuses"].items()
     ]
     ends = [end for state in states if (end := _time(state["finishedAt"])) is not None]
     begins = [begin for state in states if (begin := _time(state["startedAt"])) is not None]
-    life.ends = max(life.begins, max(ends, default=at))
+    told = [
+        end
+        for condition in pod.meta.view["status"]["conditions"].items()
+        if condition["type"].text("") == "DisruptionTarget"
+        and (end := _time(condition["lastTransitionTime"])) is not None
+    ]
+    unseen = (max(last, life.begins) + at) / 2
+    life.ends = max(life.begins, min(at, max(ends or told, default=unseen)))
     if pod.phase == "Succeeded" and ends and begins and life.what.unit.kind in ("Job", "CronJob"):
         life.what.work_s = max(0.0, max(ends) - min(begins))
 

@@ -286,3 +286,110 @@ def test_what_the_scheduler_placed_is_legal_in_the_trace(tmp_path: Path, seed: i
         here = [pod for pod, m in placed if m == name]
         ports = [port for pod in here for port in pod.ports]
         assert len(ports) == len(set(ports)) and len(here) <= kinds[machine[name]].pods
+
+
+# -- static pods, nodes made anew, pods that were evicted ------------------------------------------
+
+
+def static(name: str, node_name: str, minute: int = 0, **owner: Any) -> Json:
+    (pod,) = born(deployment(name, [node_name], [container(cpu="250m")])[-1:], minute)
+    pod["metadata"] |= {"name": f"{name}-{node_name}", "uid": f"{name}-{node_name}-{minute}"}
+    pod["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    pod["metadata"]["ownerReferences"] = [{"kind": "Node", "name": node_name, "controller": True}]
+    if not owner.get("owned", True):
+        del pod["metadata"]["ownerReferences"]
+    return pod
+
+
+NAMES = ("apiserver", "etcd", "scheduler", "controller", "proxy")
+
+
+@pytest.mark.parametrize("owned", [True, False])
+@pytest.mark.parametrize("count", [0, 1, 2, 5])
+def test_static_pods_are_taken_off_their_node_one_by_one(
+    tmp_path: Path, count: int, owned: bool
+) -> None:
+    nodes = born([node("n1"), node("n2")], 0)
+    nodes[1]["metadata"]["labels"]["node.kubernetes.io/instance-type"] = "m5.large"
+    some = [static(name, "n1", owned=owned) for name in NAMES[:count]]
+    web = born(deployment("web", ["n1"]), 0)
+    trace = series(tmp_path, (10, nodes + web + some), (20, nodes + web + some))
+    rooms = {m.name.split("/")[0]: (m.cpu_millicores, m.pods) for m in trace.machines}
+    full = rooms["m5.large"]
+    assert rooms["m5.xlarge"] == (full[0] - 250 * count, (full[1] or 0) - count)
+    assert {pod.workload for pod in trace.pods} == {"default/web"}
+
+
+def test_static_pods_made_anew_and_pods_of_a_daemonset_count_once(tmp_path: Path) -> None:
+    base, web, _ = cluster()
+    first, again = static("etcd", "n1", 1), static("etcd", "n1", 15)
+    renewed = copy.deepcopy(base)
+    for pod in renewed:
+        if pod["kind"] == "Pod":
+            pod["metadata"] |= {
+                "name": f"{pod['metadata']['name']}-new",
+                "uid": pod["metadata"]["name"] + "2",
+            }
+    trace = series(tmp_path, (10, [*base, *web, first]), (20, [*renewed, *web, again]))
+    assert min(m.cpu_millicores for m in trace.machines) == 4000 - 100 - 250
+
+
+@pytest.mark.parametrize(
+    ("made", "ends"),
+    [((27,), [900]), ((22,), [720]), ((12,), [120]), ((12, 27), [120, 900]), ((25,), [900])],
+)
+def test_a_node_ends_before_another_of_its_name_comes(
+    tmp_path: Path, made: tuple[int, ...], ends: list[int]
+) -> None:
+    """The middle between two dumps may be later than the birth of its successor."""
+    base, web, _ = cluster()
+    moments = []
+    for minute in (10, 20, 30):
+        again = copy.deepcopy(base)
+        born_at = max((m for m in made if m <= minute), default=0)
+        again[0]["metadata"] |= {"uid": f"n1-{born_at}", "creationTimestamp": at(born_at)}
+        moments.append((minute, again + web))
+    trace = series(tmp_path, *moments)
+    lives = [(n.from_s, n.to_s) for n in trace.nodes if n.name.startswith("n1")]
+    assert [end for _, end in lives] == [*ends, None]
+    assert [begin for begin, _ in lives] == [0, *((m - 10) * 60 for m in made)]
+
+
+def evicted(pod: Json, **status: Any) -> Json:
+    gone = copy.deepcopy(pod)
+    gone["status"] = {"phase": "Failed", "reason": "Evicted", "message": "low on memory", **status}
+    return gone
+
+
+def told(minute: int) -> Json:
+    return {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": at(minute)}
+
+
+@pytest.mark.parametrize(
+    ("status", "ends"),
+    [
+        ({}, 300),  # in the middle of two dumps
+        ({"conditions": [told(17)]}, 420),
+        ({"conditions": [{"type": "Ready", "status": "False"}]}, 300),
+        ({"conditions": [told(25)]}, 600),  # its clock is ahead of the dump's
+        ({"containerStatuses": [{"state": {"terminated": {"finishedAt": at(18)}}}]}, 480),
+        ({"phase": "Succeeded"}, 300),
+    ],
+)
+def test_an_evicted_pod_ends_when_it_was_evicted(tmp_path: Path, status: Json, ends: int) -> None:
+    """It is there in dumps until somebody deletes it; it runs no more."""
+    base, web, _ = cluster()
+    gone = [*web[:-1], evicted(web[-1], **status)]
+    trace = series(
+        tmp_path, (10, base + web), (20, base + gone), (30, base + gone), (40, base + web[:-1])
+    )
+    lives = {pod.name: pod.to_s for pod in trace.pods}
+    assert lives == {"default/web-7d9f-0": None, "default/web-7d9f-1": ends}
+
+
+def test_a_pod_first_seen_as_evicted_ended_after_it_came(tmp_path: Path) -> None:
+    base, web, late = cluster()
+    gone = [*late[:-1], evicted(late[-1])]
+    trace = series(tmp_path, (10, base + web), (20, base + web + gone), (30, base + web + gone))
+    lives = {pod.name: (pod.from_s, pod.to_s) for pod in trace.pods}
+    assert lives["default/late-7d9f-0"] == (180, 390)
