@@ -37,9 +37,7 @@ FRESH = 30
 def measured(rule: str, seeds: int, first: int = 42) -> list[float]:
     """Return means of the shares at 100 and 130 % arrivals, and CPU seconds of a seed."""
     import numpy as np
-
-    from placeopt.backtest.fill import fill
-    from placeopt.backtest.scheduler import typical
+    from gpu_scores import fill, typical
 
     arrays = gpu_nodes()
 

@@ -19,13 +19,7 @@ from openb_trace import trace
 
 #: Karpenter, cluster-autoscaler and ours look every minute; the descheduler every five, as it does.
 KARPENTER = ("karpenter", "karpenter:rule=most")
-PEERS = (
-    "none",
-    "cluster-autoscaler",
-    *KARPENTER,
-    "high-node-utilization",
-    "low-node-utilization",
-)
+PEERS = ("none", "cluster-autoscaler", *KARPENTER, "high-node-utilization")
 FEW = "placeopt:interval=24h,moves=1%"
 NIGHTLY = "placeopt:interval=24h"
 HOURLY = "placeopt:interval=1h"
@@ -95,8 +89,8 @@ def main() -> None:
     run.write(
         "Policies on openb",
         f"8,152 pods over 149 days, means of {run.seeds} seeds. openb has no prices; those of "
-        "`placeopt.backtest.readers.openb` are ours, the same for all. The trace begins with 120 "
-        f"days of few pods, so `none` pays for a cluster that is nearly empty. The best peer is "
+        "`benchmarks/backtest/openb_trace.py` are ours, the same for all. The trace begins with "
+        "120 days of few pods, so `none` pays for a cluster that is nearly empty. The best peer is "
         f"`{best}`.",
         table(
             "policy | USD | node hours | moved | of them stopped | wait, mean, s | 99 % | over the "

@@ -2,10 +2,10 @@
 
 ==============  ====================================================================
 ``trace``       the document: machines, nodes, pods, prices and losses over time
-``readers``     traces from openb, CSV, Prometheus exports, a generator
+``readers``     traces from CSV, Prometheus exports, a generator
 ``arrays``      a trace as arrays
 ``state``       room of nodes, in arrays
-``scheduler``   filters and scores of schedulers, one kernel
+``scheduler``   filters and scores of kube-scheduler, one kernel
 ``engine``      the clock, events, the heap
 ``rollouts``    pods of a revision follow those of the one before
 ``execution``   plans carried out step by step
@@ -13,7 +13,6 @@
 ``policies``    one file each: `decide(view, now)` returns actions
 ``bound``       the oracle's bound
 ``study``       policies and seeds in parallel, resumable
-``fill``        how full a cluster gets
 ``page``        the page
 ``command``     ``placeopt backtest``
 ==============  ====================================================================

@@ -119,8 +119,7 @@ def trace(
         Path,
         Argument(
             metavar="SOURCE",
-            help="A folder of openb, of Prometheus exports, of dumps, or of CSV files; or a "
-            "multi-cluster instance.",
+            help="A folder of Prometheus exports, of dumps, or of CSV files.",
         ),
     ],
     output: Annotated[Path, Option("-o", "--output", help="Trace to write.")] = Path("trace.json"),

@@ -33,7 +33,7 @@ from placeopt.backtest.execution import Executor
 from placeopt.backtest.ledger import FigureName, Ledger
 from placeopt.backtest.policies.base import ClusterView, Policy
 from placeopt.backtest.rollouts import rollouts_of
-from placeopt.backtest.scheduler import RULES, fits, place, typical
+from placeopt.backtest.scheduler import RULES, fits, place
 from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, give, take
 
 #: Where a pod is that has no node: not there yet, waiting, gone.
@@ -87,12 +87,11 @@ class Twin:
         self._out = np.zeros(1, np.int64)
         self._rank = np.zeros(0, np.int64)
         self._rule = RULES[policy.rule]
-        self._kinds = typical(arrays.need, arrays.of_class, len(arrays.machine))
         #: What a pod asks for, as plain numbers: faster than single elements of arrays.
         self.needs = list(zip(*(column.tolist() for column in arrays.need), strict=True))
         self._class = arrays.of_class.tolist()
         self._created = arrays.created.tolist()
-        self._came: tuple[list[tuple[int, ...]], list[int]] = ([], [])  # needs, classes
+        self._came: list[tuple[int, ...]] = []  # needs of pods that have come
         self.rollouts = rollouts_of(arrays.trace)
         self.executor = Executor(self)
         self._begin()
@@ -143,8 +142,7 @@ class Twin:
             self.ledger.events += 1
             if arrives:
                 self._arrival += 1
-                self._came[0].append(self.needs[k])
-                self._came[1].append(self._class[k])
+                self._came.append(self.needs[k])
                 self._arrive(k)
             else:
                 _, kind, one, version = heapq.heappop(heap)
@@ -217,18 +215,7 @@ class Twin:
 
     def find(self, p: int) -> int:
         """Return a node for a pod, or -1; its GPUs are in the scheduler's own place."""
-        return int(
-            place(
-                self._rule,
-                self.room,
-                *self.needs[p],
-                self._class[p],
-                self._kinds,
-                self._rank,
-                self._state,
-                self._out,
-            )
-        )
+        return int(place(self._rule, self.room, *self.needs[p], self._rank, self._state, self._out))
 
     def _try(self, p: int) -> bool:
         n = self.find(p)
@@ -401,8 +388,7 @@ class Twin:
             price=self.price.copy(),
             on_node=on_node,
             waiting=list(self.waiting),
-            needs=self._came[0],
-            of_class=self._came[1],
+            needs=self._came,
             fixed=arrays.fixed[:came],
             alone=arrays.alone[:came],
             gpu_set=self.gpu_set[:came].copy(),

@@ -42,7 +42,6 @@ class Room(NamedTuple):
     rule_from : (rules + 1,), where the rules of a row begin in `rule`.
     rule : (entries, 3), what it has to do with a group, the group, the skew of a spread.
     fewest : (MOST_SPREADS,), where kernels note what the rules of a pod are measured by.
-    kinds : (nodes, MOST_GPUS + 2), pods on it by what they take of GPUs: a share, 1, 2, ...
     version : changes of a node, counted.
     """
 
@@ -62,7 +61,6 @@ class Room(NamedTuple):
     rule_from: np.ndarray
     rule: np.ndarray
     fewest: np.ndarray
-    kinds: np.ndarray
     version: np.ndarray
 
 
@@ -122,7 +120,6 @@ def empty_room(
         rules.rule_from,
         rules.rule,
         np.zeros(MOST_SPREADS, np.int64),
-        np.zeros((n, MOST_GPUS + 2), np.int64),
         np.zeros(n, np.int64),
     )
 
@@ -143,13 +140,9 @@ def give(room, n, cpu, memory, share, gpu_set, rules):
 def _change(room, n, cpu, memory, share, gpu_set, rules, sign):
     room.cpu[n] -= sign * cpu
     room.memory[n] -= sign * memory
-    taken = 0
     for g in range(MOST_GPUS):
         if (gpu_set >> g) & 1:
             room.gpu[n, g] -= sign * share
-            taken += 1
-    if taken:
-        room.kinds[n, 0 if taken == 1 and share < WHOLE else taken] += sign
     if rules >= 0:
         for k in range(room.rule_from[rules], room.rule_from[rules + 1]):
             if room.rule[k, 0] == COUNTED:

@@ -106,32 +106,6 @@ def test_csv_names_the_line_of_what_cannot_be(tmp_path: Path, rows: str, words: 
     assert "pods.csv: line " in message and all(word in message for word in words), message
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("60,60", "x,60"), ("line 2: deletion_time is 'x'", "give a number")),
-        (("60,60", ",60"), ("line 2: deletion_time is ''", "give a number")),
-        (("p,100", ",100"), ("line 2: name is missing", "as it is")),
-        (("0,60,60", "90,60,60"), ("line 2, to_s", "before it begins")),
-    ],
-)
-def test_openb_names_the_line_of_what_cannot_be(tmp_path: Path, change: Any, words: Any) -> None:
-    (tmp_path / "openb_node_list_all_node.csv").write_text(
-        "sn,cpu_milli,memory_mib,gpu,model\na,8000,8192,1,T4\n"
-    )
-    text = (
-        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time,scheduled_time\n"
-    )
-    text += "p,100,64,1,500,0,60,60\n"
-    (tmp_path / "openb_pod_list_default.csv").write_text(text)
-    assert read_folder(tmp_path).pods[0].gpu_share == 500
-    (tmp_path / "openb_pod_list_default.csv").write_text(text.replace(*change))
-    with pytest.raises(DocumentError) as error:
-        read_folder(tmp_path)
-    message = str(error.value)
-    assert "default.csv" in message and all(word in message for word in words), message
-
-
 def matrix(folder: Path, name: str, series: list[tuple[dict[str, str], list[Any]]]) -> None:
     result = [{"metric": {"__name__": name, **labels}, "values": v} for labels, v in series]
     text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
@@ -264,14 +238,6 @@ def test_a_malformed_export_gets_one_message(tmp_path, metric, series, words) ->
     assert all(word in message for word in words), message
 
 
-def test_a_stream_of_multi_cluster(tmp_path: Path) -> None:
-    from placeopt.core.files.shipped import find
-
-    trace = read_folder(Path(find("stream-4x100")))
-    assert len(trace.nodes) == 4 and len(trace.pods) > 100
-    assert all(pod.to_s is not None and pod.to_s <= trace.seconds for pod in trace.pods)
-
-
 def table(folder: Path) -> Any:
     return json.loads((folder / "table.json").read_text())
 
@@ -327,12 +293,6 @@ def test_a_wrong_policy_is_named(text: str) -> None:
 
     with pytest.raises(UsageError, match=r"legal|did you mean"):
         policy_of(text)
-
-
-@pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="needs PLACEOPT_DATA: openb")
-def test_openb_is_read_whole() -> None:
-    trace = read_folder(Path(os.environ["PLACEOPT_DATA"]) / "openb")
-    assert (len(trace.nodes), len(trace.pods)) == (1523, 8152)
 
 
 def test_a_drawn_trace_is_the_same_for_a_seed_and_has_a_rhythm() -> None:

@@ -193,7 +193,7 @@ def test_a_policy_cannot_see_what_is_to_come() -> None:
 
         def decide(self, view: Any, now: float) -> list[Any]:
             assert (view.created <= now).all()
-            parts = (view.needs, view.of_class, view.fixed, view.alone, view.workload)
+            parts = (view.needs, view.fixed, view.alone, view.workload)
             seen.append({len(view.created), len(view.gpu_set), *map(len, parts)})
             return []
 
@@ -350,7 +350,7 @@ def test_a_slow_simulator_says_the_same(seed: int) -> None:
 
 @pytest.mark.parametrize(
     "policy",
-    ["cluster-autoscaler", "karpenter", "high-node-utilization", "low-node-utilization",
+    ["cluster-autoscaler", "karpenter", "high-node-utilization",
      "placeopt:interval=2min", "placeopt:interval=1min,moves=2,keep=1"],
 )  # fmt: skip
 @pytest.mark.parametrize("seed", range(6))

@@ -21,7 +21,6 @@ OWN = {
     "cluster-autoscaler": "placeopt.backtest.policies.autoscaler:ClusterAutoscaler",
     "karpenter": "placeopt.backtest.policies.karpenter:Karpenter",
     "high-node-utilization": "placeopt.backtest.policies.descheduler:HighNodeUtilization",
-    "low-node-utilization": "placeopt.backtest.policies.descheduler:LowNodeUtilization",
     "placeopt": "placeopt.backtest.policies.own:Consolidating",
 }
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -9,16 +9,11 @@ from typing import Any
 import numpy as np
 
 from placeopt.backtest.execution import Action
-from placeopt.backtest.scheduler import MOST, Typical, fits, place
+from placeopt.backtest.scheduler import MOST, fits, place
 from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, WHOLE, Room, give, take
 
 #: Pods that are counted, at most, where a machine is chosen; how cheap it is to be with company.
 _COUNTED, _CHEAPER = 50, 0.9
-_NONE = np.zeros(0, np.int64)
-_TABLE = np.zeros((0, 0), np.int64)
-_NO_KINDS = Typical(
-    _NONE, _NONE, _NONE, _NONE, _NONE.astype(float), _TABLE.astype(float), _TABLE, _TABLE
-)
 
 
 @dataclass
@@ -62,7 +57,6 @@ class ClusterView:
     waiting: list[int]
     down: list[int]
     needs: list[tuple[int, ...]]
-    of_class: list[int]
     fixed: np.ndarray
     alone: np.ndarray
     gpu_set: np.ndarray
@@ -144,18 +138,7 @@ class ClusterView:
         for p in sorted(
             pods, key=lambda p: (-self.needs[p][2] * self.needs[p][3], -self.needs[p][0])
         ):
-            n = int(
-                place(
-                    rule,
-                    self.room,
-                    *self.needs[p],
-                    0,
-                    _NO_KINDS,
-                    self._rank,
-                    self._state,
-                    self._out,
-                )
-            )
+            n = int(place(rule, self.room, *self.needs[p], self._rank, self._state, self._out))
             if n < 0:
                 for q, m in placed:
                     self._change(q, m, give)

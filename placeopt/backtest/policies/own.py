@@ -31,7 +31,7 @@ _AGAIN_S = 86400.0
 #: Nodes that a plan buys, at most.
 _REPLACEMENTS = 4
 #: Arrays of a room that pods and nodes change.
-_CHANGED = ("state", "cpu", "memory", "gpu", "pods", "beside", "kinds", "version")
+_CHANGED = ("state", "cpu", "memory", "gpu", "pods", "beside", "version")
 
 
 class Consolidating(Policy):

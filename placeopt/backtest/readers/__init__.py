@@ -18,7 +18,7 @@ from placeopt.core.spec import load
 from placeopt.doors import doors
 
 #: Our readers, in the order in which they are tried.
-OWN = ("openb", "table", "prometheus", "streams")
+OWN = ("table", "prometheus")
 
 
 def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
@@ -35,8 +35,8 @@ def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
     raise DocumentError(
         "is nothing that a reader knows",
         file=str(folder),
-        remedy="give openb's two files, machines.csv and pods.csv, Prometheus' *.json, or dumps of "
-        "kubectl get -o json taken at intervals; or the file of a multi-cluster instance",
+        remedy="give machines.csv and pods.csv, Prometheus' *.json, or dumps of kubectl get "
+        "-o json taken at intervals",
     )
 
 
