@@ -12,7 +12,6 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,6 @@ from browser import Page, browser  # isort: skip
 from placeopt import plot, report
 from placeopt.core.files.shipped import best_known
 from placeopt.core.fronts.front import Front
-from placeopt.explore.server import Explorer, in_background
-from placeopt.explore.source import FrontSource
 from placeopt.registry import problem_class
 
 WIDTHS, SCHEMES = (1280, 420), ("light", "dark")
@@ -80,32 +77,6 @@ def measured(chromium: Page, name: str, file: Path, axe: str) -> list[object]:
     return [name, f"{file.stat().st_size:,}", *totals(counts)]
 
 
-def explored(chromium: Page, name: str, what: Path | str, axe: str) -> list[object]:
-    """Return the row of what is explored: an instance, or a folder of runs."""
-    counts = []
-    for width in WIDTHS:
-        for scheme in SCHEMES:
-            with serving(what) as explorer:
-                begin = explorer.address
-                ready = "!!document.querySelector('#drawn-plan svg')"
-                counts.append(look(chromium, begin, width, scheme, axe, begin, ready))
-                size = len(chromium.run("document.documentElement.outerHTML"))
-                chromium.send("Page.navigate", url="about:blank")
-    return [name, f"{size:,}", *totals(counts)]
-
-
-@contextmanager
-def serving(what: Path | str) -> Iterator[Explorer]:
-    """Serve an explorer in the background."""
-    with Explorer(FrontSource(what)) as explorer:
-        thread = in_background(explorer)
-        try:
-            yield explorer
-        finally:
-            explorer.shutdown()
-            thread.join()
-
-
 def look(
     chromium: Page,
     address: str,
@@ -113,7 +84,6 @@ def look(
     scheme: str,
     axe: str,
     own: str,
-    ready: str = "true",
 ) -> tuple[int, int, int, list[str]]:
     """Return requests to others, errors, pixels beyond the window, and what axe-core finds."""
     chromium.errors.clear()
@@ -121,7 +91,7 @@ def look(
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     chromium.send("Emulation.setEmulatedMedia", features=features)
     chromium.visit(address, width)
-    chromium.wait(ready)
+    chromium.wait("true")
     frame = "new Promise(requestAnimationFrame)"
     chromium.run(f"{frame}.then(() => {frame}).then(() => 0)")
     beyond = int(chromium.run("document.documentElement.scrollWidth")) - width
@@ -149,10 +119,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, browser(Path(name)) as chromium:
         folder = Path(name)
         rows = [row for page in pages(folder) for row in [measured(chromium, *page, axe)]]
-        rows.append(explored(chromium, "explore, aws-50", "aws-50", axe))
-        shop, runs = placeopt.load("shop"), folder / "runs"
-        placeopt.solve(shop, "repack", evaluations=2000, seed=1, run_dir=runs)
-        rows.append(explored(chromium, "explore, a folder of runs", runs, axe))
     widths = " and ".join(f"{width:,}" for width in WIDTHS)
     version = re.search(r"axe v([\d.]+)", axe)
     checker = "unchecked" if version is None else f"those of axe-core {version[1]}"

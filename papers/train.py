@@ -26,7 +26,7 @@ from placeopt.rl import policy_file  # noqa: E402
 from placeopt.rl.evaluation import evaluate, summary  # noqa: E402
 from placeopt.rl.policy import TrainedPolicy  # noqa: E402
 from placeopt.rl.preferences import DRAWN  # noqa: E402
-from placeopt.rl.settings import defaults  # noqa: E402
+from placeopt.rl.settings import TrainingSettings  # noqa: E402
 
 #: What they learn in.
 EPISODES: dict[str, Any] = {"semantics": "published", "first_spread": "divide"}
@@ -63,10 +63,13 @@ def reached(policy: TrainedPolicy) -> dict[str, Any]:
 
 def main() -> None:
     """Train all of them and write their files."""
+    from placeopt_papers.dqn import DqnSettings
+
     from placeopt.rl.training import train
 
     for (algorithm, seed), path in FILES.items():
-        settings = defaults(algorithm).with_options({"steps": STEPS[algorithm], "seed": seed})
+        known = DqnSettings() if algorithm == "dqn" else TrainingSettings()
+        settings = known.with_options({"steps": STEPS[algorithm], "seed": seed})
         settings = replace(settings, weights=DRAWN)
         batch = environment.batch(None, settings.num_envs, **EPISODES)
         policy = train(batch, "multi-cluster", settings, environment=EPISODES)

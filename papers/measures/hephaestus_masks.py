@@ -21,7 +21,7 @@ from placeopt.multi_cluster import environment
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.rl.evaluation import evaluate
 from placeopt.rl.preferences import DRAWN
-from placeopt.rl.settings import defaults
+from placeopt.rl.settings import TrainingSettings
 
 FULL = {"steps": 100_000, "own_steps": 400_000, "episodes": 2000, "seeds": 3}
 QUICK = {"steps": 4_000, "own_steps": 4_000, "episodes": 20, "seeds": 1}
@@ -33,11 +33,12 @@ EPISODE, WINDOW = 100, 200
 
 def curve(strategy: str, masked: bool, steps: int, seed: int) -> dict[str, Any]:
     """Train the paper's DQN; return reward and rejections in % after every window."""
+    from placeopt_papers.dqn import DS_DQN
+
     from placeopt.rl.training import train
 
-    preset = environment.PRESETS["ds-dqn"]
-    settings = replace(preset.settings, weights=STRATEGIES[strategy], steps=steps, seed=seed)
-    options = {**preset.options, "spreads": 1, "masked": masked}
+    settings = replace(DS_DQN.settings, weights=STRATEGIES[strategy], steps=steps, seed=seed)
+    options = {**DS_DQN.options, "spreads": 1, "masked": masked}
     batch = environment.batch(None, settings.num_envs, **options)
     points: list[list[float]] = []
 
@@ -53,7 +54,7 @@ def divided(steps: int, episodes: int, seed: int) -> dict[str, Any]:
     from placeopt.rl.training import train
 
     options = {"semantics": "published", "first_spread": "divide"}
-    settings = replace(defaults("ppo").with_options({"steps": steps}), weights=DRAWN, seed=seed)
+    settings = replace(TrainingSettings().with_options({"steps": steps}), weights=DRAWN, seed=seed)
     batch = environment.batch(None, settings.num_envs, **options)
     policy = train(batch, "multi-cluster", settings, environment=options)
     rows = {}

@@ -1,10 +1,10 @@
 """HephaestusForge: the paper's own agents trained here, Figs. 5, 6 and 10.
 
-Presets `ds-ppo` and `ds-dqn` of `placeopt train`: an agent for one strategy, the ten columns of
-Table 3, no one-step reward in the network, 200,000 steps; DQN without masks. Numbers that the paper
-leaves out are those of the published code; ours have eight environments at once. A last agent is
-ours, of all preferences, with acceptance as the fourth. One training seed. `make papers
-ONLY=hephaestus_training` trains those that are missing.
+The preset `ds-ppo` of `placeopt train`, and DQN by `placeopt_papers.dqn`: an agent for one
+strategy, the ten columns of Table 3, no one-step reward in the network, 200,000 steps; DQN without
+masks. Numbers that the paper leaves out are those of the published code; ours have eight
+environments at once. A last agent is ours, of all preferences, with acceptance as the fourth. One
+training seed. `make papers ONLY=hephaestus_training` trains those that are missing.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.rl.evaluation import evaluate, summary
 from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.preferences import DRAWN
-from placeopt.rl.settings import defaults
+from placeopt.rl.settings import TrainingSettings
 
 FULL = {"steps": 200_000, "episodes": 2000, "crowded": 200, "strategies": tuple(STRATEGIES)}
 QUICK = {"steps": 12_000, "episodes": 50, "crowded": 20, "strategies": ("cost",)}
-#: Agent of the paper -> preset.
-AGENTS = {"DS-PPO": "ds-ppo", "DS-DQN": "ds-dqn"}
+AGENTS = ("DS-PPO", "DS-DQN")
 #: The strategies that are trained first, and those with the extended actions of Fig. 10.
 FIRST, EXTENDED = ("latency", "cost", "inequality", "balanced"), ("latency", "cost", "inequality")
 RATIOS = (1, 4, 8)
@@ -51,11 +50,13 @@ class Timed(AuthorsEpisodes):
             self.traces.arrival[i] = gaps.cumsum()
 
 
-def trained(preset: str, strategy: str, spreads: int, steps: int) -> tuple[TrainedPolicy, Row]:
+def trained(name: str, strategy: str, spreads: int, steps: int) -> tuple[TrainedPolicy, Row]:
     """Return an agent of the paper, and its curve with CPU seconds."""
+    from placeopt_papers.dqn import DS_DQN
+
     from placeopt.rl.training import train
 
-    known = environment.PRESETS[preset]
+    known = DS_DQN if name == "DS-DQN" else environment.PAPER
     settings = replace(known.settings, weights=STRATEGIES[strategy], steps=steps)
     options = {**known.options, "spreads": spreads}
     batch = environment.batch(None, settings.num_envs, **options)
@@ -88,7 +89,7 @@ def agent(
     name: str, strategy: str, spreads: int, steps: int, episodes: int, crowded: int
 ) -> dict[str, Any]:
     """Train an agent, and test it on 1 to 7 replicas and on those of Fig. 10."""
-    policy, known = trained(AGENTS[name], strategy, spreads, steps)
+    policy, known = trained(name, strategy, spreads, steps)
     weights = STRATEGIES[strategy]
     options = {"observation": "paper", "spreads": spreads}
     tests = {"test": played(policy, weights, episodes, **options)}
@@ -106,7 +107,7 @@ def accepting(steps: int, episodes: int) -> dict[str, Any]:
     from placeopt.rl.training import train
 
     options = {"semantics": "published", "acceptance": True}
-    settings = replace(defaults("ppo").with_options({"steps": steps}), weights=DRAWN)
+    settings = replace(TrainingSettings().with_options({"steps": steps}), weights=DRAWN)
     batch = environment.batch(None, settings.num_envs, **options)
     seconds: list[float] = []
     policy = train(

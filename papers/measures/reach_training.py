@@ -1,13 +1,13 @@
 """REACH: training with Table V, Figs. 6 and 7.
 
-Presets `reach-ppo` and `rsdql` of `placeopt train`: MaskablePPO and DQN of stable-baselines3 with
-the paper's hyper-parameters; what it does not print, such as passes over a batch and the network of
-sets, is ours. Episodes have 4 to 20 pods of one application, anywhere. The paper trains 3 million
-steps on 64 cores and a GPU; here every agent has one core. All agents train in turns, each to
-twice the steps of the turn before, and those on more pods and nodes to a quarter of that until the
-others have ended. `make papers ONLY=reach_training MINUTES=60` ends the turn that
-is under way after 60 CPU minutes; the next run goes on from its checkpoints. Curves are mean
-returns of the latest episodes, ms of latency less 2 for a move.
+The preset `reach-ppo` of `placeopt train`, and RSDQL by `placeopt_papers.dqn`: MaskablePPO and DQN
+of stable-baselines3 with the paper's hyper-parameters; what it does not print, such as passes over
+a batch and the network of sets, is ours. Episodes have 4 to 20 pods of one application, anywhere.
+The paper trains 3 million steps on 64 cores and a GPU; here every agent has one core. All agents
+train in turns, each to twice the steps of the turn before, and those on more pods and nodes to a
+quarter of that until the others have ended. `make papers ONLY=reach_training MINUTES=60` ends the
+turn that is under way after 60 CPU minutes; the next run goes on from its checkpoints. Curves are
+mean returns of the latest episodes, ms of latency less 2 for a move.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FULL = {"steps": 3_000_000, "keep": True}
 QUICK = {"steps": 2_048, "keep": False}
 #: Steps of the first turn.
 FIRST = 125_000
-#: Agent of the paper -> preset.
+#: Agent of the paper -> its name here.
 AGENTS = {"REACH": "reach-ppo", "RSDQL": "rsdql"}
 #: Pods and machines of each of three kinds: Fig. 7. Its 20 pods on 6 nodes are an agent of Fig. 6.
 SCALES = ((28, 4), (36, 6))
@@ -46,13 +46,28 @@ Curve = list[list[float]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings(TrainingSettings):
+class Rounds(TrainingSettings):
     """Settings with rounds that make some hundred points of a curve."""
 
     @property
     def round_steps(self) -> int:
-        """Steps of a round: RSDQL's checkpoint has its replay buffer, and takes seconds."""
-        return 10_240 if self.algorithm == "ppo" else 51_200
+        """Steps of a round."""
+        return 10_240
+
+
+def settings_of(preset: str, steps: int) -> TrainingSettings:
+    """Return the settings of an agent of the paper; a round makes a point of its curve."""
+    if preset == "reach-ppo":
+        return Rounds(**vars(environment.TABLE_V) | {"weights": (1.0,), "steps": steps})
+    from placeopt_papers.dqn import RSDQL, DqnSettings
+
+    @dataclass(frozen=True, kw_only=True)
+    class Longer(DqnSettings):
+        @property
+        def round_steps(self) -> int:  # a checkpoint has the replay buffer, and takes seconds
+            return 51_200
+
+    return Longer(**vars(RSDQL.settings) | {"steps": steps})
 
 
 def trained(
@@ -64,8 +79,7 @@ def trained(
     """
     from placeopt.rl.training import train
 
-    known = environment.PRESETS[preset].settings
-    settings = Settings().with_options(known.to_document() | {"weights": (1.0,), "steps": steps})
+    settings = settings_of(preset, steps)
     batch = environment.batch(None, settings.num_envs, **options)
     batch.reset()
     folder = SCRATCH / "reach"

@@ -1,4 +1,4 @@
-"""``placeopt train``, ``evaluate-policy``, ``rollout`` and ``policies``."""
+"""``placeopt train``, ``evaluate-policy`` and ``policies``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,14 @@ from placeopt.cli.screen import (
     say,
     show,
 )
-from placeopt.core.errors import MissingExtraError, UsageError
+from placeopt.core.errors import MissingExtraError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.runs.progress import Told
 
 if TYPE_CHECKING:
-    from placeopt.core.budget import Budget
     from placeopt.core.interfaces import CompiledEpisodes
     from placeopt.core.problem import Problem
     from placeopt.rl.policy import TrainedPolicy
-    from placeopt.rl.seeds import Training
     from placeopt.rl.settings import TrainingSettings
 
 Target = Annotated[
@@ -74,26 +72,21 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     train_example = "placeopt train multi-cluster --rate 5 --steps 400000 -o policy.npz"
     measured = "placeopt evaluate-policy multi-cluster-published --episodes 20"
-    played = "placeopt rollout multi-cluster-published --weights 1,0,0 --seed 3"
     add(app, policies, "placeopt policies", group=LEARN)
     add(app, train, train_example, group=LEARN)
     add(app, evaluate_policy, measured, group=LEARN, name="evaluate-policy")
-    add(app, rollout, played, group=LEARN)
 
 
 def train(
     target: Target,
     output: Annotated[Path, Option("-o", "--output", help="Policy file to write.")],
-    algorithm: Annotated[
-        str, Option(help="ppo or dqn.", autocompletion=words("ppo", "dqn"))
-    ] = "ppo",
     preset: Annotated[
         str | None,
         Option(
             metavar="NAME",
-            help="Train an agent as its paper does: its algorithm, settings, episodes and weights. "
-            "multi-cluster: ds-ppo, ds-dqn. rescheduling: reach-ppo, rsdql.",
-            autocompletion=words("ds-ppo", "ds-dqn", "reach-ppo", "rsdql"),
+            help="Train an agent as its paper does: its settings, episodes and weights. "
+            "multi-cluster: ds-ppo. rescheduling: reach-ppo.",
+            autocompletion=words("ds-ppo", "reach-ppo"),
         ),
     ] = None,
     weights: WeightsOption = None,
@@ -120,21 +113,6 @@ def train(
     resume: Annotated[
         Path | None, Option(help="Checkpoint to resume from. Give the same options again.")
     ] = None,
-    seeds: Annotated[
-        str | None,
-        Option(metavar="N,N,..", help="Train one policy per seed: NAME-seedN.npz."),
-    ] = None,
-    jobs: Annotated[int, Option(help="Number of processes, for several seeds.")] = 1,
-    scheduler: Annotated[
-        str | None,
-        Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
-    ] = None,
-    run_dir: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR", help="--seeds: checkpoint folder. Run the same command again to resume."
-        ),
-    ] = None,
     semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
@@ -145,7 +123,7 @@ def train(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Train a policy by masked PPO or DQN.
+    """Train a policy by masked PPO.
 
     Ctrl-C stops the training after the current round and writes the policy as it is.
     """
@@ -157,32 +135,30 @@ def train(
         raise MissingExtraError("training", "rl")
     from placeopt.cli.solving import cancelled_by_signals
     from placeopt.core.budget import Budget
+    from placeopt.core.problem import Problem
     from placeopt.rl import policy_file, settings
     from placeopt.rl.batches import compiled_episodes, make_batch
-    from placeopt.rl.seeds import Training
+    from placeopt.rl.play import INSTANCE
     from placeopt.rl.training import resolve_weights
+    from placeopt.rl.training import train as trained
 
     require_outputs(output, checkpoint, inputs=(target,))
     require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
     options = _options(semantics, clusters, rate, env)
     problem = _problem(target)
     own = compiled_episodes(problem)
-    changed = pairs(param, "--param") | drop_none(seed=seed, steps=steps)
-    wanted = own.settings.get(algorithm) if own is not None else None
+    wanted = None if own is None else own.settings
     if preset is not None:
         wanted, its = _preset(problem, own, preset)
         options = its | options
-    wanted = (wanted or settings.defaults(algorithm)).with_options(changed)
+    changed = pairs(param, "--param") | drop_none(seed=seed, steps=steps)
+    wanted = (wanted or settings.TrainingSettings()).with_options(changed)
     parts = len(make_batch(problem, 1, seed, **options).rewards)
     row = wanted.weights if preset and not conditioned and weights is None else weights
-    drawn = resolve_weights(row, conditioned or row is None, parts)
-    training = Training.on(problem, options, replace(wanted, weights=drawn))
+    wanted = replace(wanted, weights=resolve_weights(row, conditioned or row is None, parts))
+    batch = make_batch(problem, wanted.num_envs, wanted.seed, **options)
+    named = {INSTANCE: problem.name} if isinstance(problem, Problem) else {}
     budget = Budget(seconds=time_limit) if time_limit is not None else Budget(evaluations=1)
-    if seeds is not None:
-        _train_seeds(training, seeds, output, budget, jobs, scheduler, run_dir)
-        return
-    if jobs > 1 or scheduler or run_dir:
-        raise UsageError("--jobs, --scheduler and --run-dir are for --seeds; give seeds")
     told = ""
     with cancelled_by_signals(budget), progress.shown() as tell:
 
@@ -195,8 +171,15 @@ def train(
                 tell(Told(news.share, steps, facts))
             return budget.cancelled
 
-        policy = training.run(
-            time_limit=time_limit, keep=checkpoint, resume=resume, on_round=on_round
+        policy = trained(
+            batch,
+            problem.spec.kind,
+            wanted,
+            environment=options | named,
+            time_limit=time_limit,
+            keep=checkpoint,
+            resume=resume,
+            on_round=on_round,
         )
     say(told)
     keep(output, lambda path: policy_file.write(policy, path))
@@ -215,36 +198,6 @@ def _preset(
     if isinstance(target, Problem) and episodes is not None:
         options = {key: value for key, value in options.items() if key in episodes.choices}
     return known[name].settings, options
-
-
-def _train_seeds(
-    training: Training,
-    seeds: str,
-    output: Path,
-    budget: Budget,
-    jobs: int,
-    scheduler: str | None,
-    run_dir: Path | None,
-) -> None:
-    """Train a policy for each seed, and write each beside the others."""
-    from placeopt.cli.solving import cancelled_by_signals
-    from placeopt.core.runs.run_directory import RunDirectory
-    from placeopt.core.runs.workers import Workers
-    from placeopt.rl import policy_file
-    from placeopt.rl.seeds import train_seeds
-
-    wanted = [int(part) for part in seeds.split(",") if part.strip().isdecimal()]
-    if len(wanted) < seeds.count(",") + 1 or len(set(wanted)) < len(wanted):
-        raise UsageError(f"--seeds is {seeds!r}; give different whole numbers, such as 1,2,3")
-    paths = {seed: output.with_stem(f"{output.stem}-seed{seed}") for seed in wanted}
-    require_outputs(*paths.values())
-    workers = Workers(jobs, scheduler, None if run_dir is None else RunDirectory(run_dir))
-    with cancelled_by_signals(budget):
-        policies = train_seeds(training, wanted, workers, budget)
-    for path, policy in zip(paths.values(), policies, strict=True):
-        if policy is not None:
-            policy_file.write(policy, path)
-            say(f"wrote {path}")
 
 
 def evaluate_policy(
@@ -294,56 +247,6 @@ def evaluate_policy(
         (name, *(_shown(key, *facts[key]) for key in columns)) for name, facts in results.items()
     ]
     emit_table(("weights", *columns), rows)
-
-
-def rollout(
-    policy: PolicyArgument,
-    instance: Annotated[
-        Path | None, Argument(help="Instance to play on (default: a generated episode).")
-    ] = None,
-    weights: WeightsOption = None,
-    seed: Annotated[int, Option(min=0, help="Random seed of the episode.")] = 1,
-    semantics: Semantics = None,
-    clusters: Clusters = None,
-    rate: Rate = None,
-    env: Env = None,
-) -> None:
-    """Play one episode and print its decisions."""
-    import numpy as np
-
-    from placeopt.rl import policy_file
-    from placeopt.rl.environment import BatchEnv
-    from placeopt.rl.play import episodes_for
-
-    known = policy_file.read(policy)
-    row = known.preferences(weights)
-    options = _options(semantics, clusters, rate, env)
-    game = BatchEnv(episodes_for(known, _played_on(known, instance), 1, **options), row, ())
-    seen, info = game.reset(seed=seed)
-    lines: list[tuple[str, ...]] = []
-    over = False
-    while not over:
-        action = int(known.act(seen, row, info["action_mask"]))
-        legal = int(np.count_nonzero(info["action_mask"]))
-        seen, reward, over, _, info = game.step(action)
-        lines.append(
-            (
-                str(len(lines) + 1),
-                str(action),
-                str(legal),
-                show(reward, 4),
-                *(show(float(part), 4) for part in info["reward_vector"]),
-            )
-        )
-    emit_table(("step", "action", "legal", "reward", *known.rewards), lines)
-    facts = {"reward": info.pop("episode_return")} | info
-    del facts["episode_length"]
-    numbers = (
-        f"{key} {show(float(value), 5)}"
-        for key, value in facts.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    )
-    say(", ".join(numbers))
 
 
 def policies(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +23,7 @@ from placeopt.cli.completion import (
     parameter_keys,
     policy_names,
 )
+from placeopt.cli.exploring import LOOK_SECONDS, RELOAD_SECONDS
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
@@ -35,7 +36,7 @@ from placeopt.cli.screen import (
     same_command,
     say,
 )
-from placeopt.core.errors import UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.runs.progress import of_run
 
@@ -240,6 +241,8 @@ def solve(
                 jobs=jobs,
                 scheduler=scheduler,
                 run_dir=run_dir,
+                on_front=_page_that_grows(plot, problem, page_of(output, instance)),
+                every=LOOK_SECONDS,
                 budget=budget,
                 start=begin,
                 certify=certify,
@@ -302,6 +305,22 @@ def _say_doubts(problem: Problem, instance: Path) -> None:
     if doubts and shipped(problem.instance_name) is None:
         values = "a value that looks like a mistake" if doubts == 1 else f"{doubts} doubtful values"
         say(f"note: the instance has {values}: placeopt check {shlex.quote(str(instance))}")
+
+
+def _page_that_grows(
+    plot: Path | None, problem: Problem, about: dict[str, Any]
+) -> Callable[[Front], None] | None:
+    """Return what writes a page of what was found so far, where a page is wanted at the end."""
+    from placeopt.plot import plot_front
+
+    if plot is None or plot.suffix.lower() != ".html":
+        return None
+
+    def write(front: Front) -> None:
+        with suppress(DocumentError):  # the run goes on where a disk is full
+            plot_front(front, plot, problem=problem, reload=RELOAD_SECONDS, **about)
+
+    return write
 
 
 def _points_to_keep(text: str) -> int | None:

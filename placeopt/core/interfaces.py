@@ -434,9 +434,8 @@ class CompiledEpisodes:
         generated ones. The options are its keyword-only arguments.
     preferences : dict
         Name -> weights of the reward's parts: what is shown of a policy that serves all weights.
-    settings : dict
-        Algorithm -> the `placeopt.rl.settings.TrainingSettings` to train with; those of the
-        algorithm by default.
+    settings : TrainingSettings or None
+        Those to train with; the defaults of `placeopt.rl.settings` without.
     presets : dict
         Name -> `Preset`: trainings of papers, such as ``ds-ppo``.
     choices : tuple of str
@@ -445,7 +444,7 @@ class CompiledEpisodes:
 
     batch: Callable[..., Batch]
     preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Any = None
     presets: Mapping[str, Preset] = field(default_factory=dict)
     choices: tuple[str, ...] = ()
 

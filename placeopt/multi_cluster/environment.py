@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import CompiledEpisodes, Preset
@@ -19,52 +18,29 @@ SCORE = MultiClusterBatch.score
 CHOICES = ("spreads", "first_spread", "accept", "acceptance", "masked", "observation")
 #: The reward strategies of the paper, by name.
 PREFERENCES = STRATEGIES
-_PAPER_EPISODES = {"semantics": "published", "spreads": 1, "observation": "paper"}
-#: The agents of the HephaestusForge paper: an agent for one strategy, C + 2 actions, ten columns,
-#: no one-step reward in the network. Numbers are those of the published code; both layers have
-#: ReLU here, the second has ELU there. By the paper DQN does not know which actions are legal; it
-#: learns after every 8 steps here, after every 10 there.
-_BOTH = TrainingSettings(
-    weights=STRATEGIES["latency"],
-    steps=200_000,
-    num_envs=8,
-    hidden=(64, 64),
-    activation="relu",
-    factor=0.0,
-    learning_rate=2.5e-4,
-    final_learning_rate=1.0,
+#: An agent of the HephaestusForge paper: one strategy, C + 2 actions, ten columns, no one-step
+#: reward in the network. Numbers are those of the published code; both layers have ReLU here, the
+#: second has ELU there.
+PAPER = Preset(
+    settings=TrainingSettings(
+        weights=STRATEGIES["latency"],
+        steps=200_000,
+        num_envs=8,
+        hidden=(64, 64),
+        activation="relu",
+        factor=0.0,
+        learning_rate=2.5e-4,
+        final_learning_rate=1.0,
+        gamma=0.95,
+        batch_size=100,
+        n_steps=100,
+        epochs=4,
+        gae_lambda=0.97,
+        entropy=0.001,
+    ),
+    options={"semantics": "published", "spreads": 1, "observation": "paper"},
 )
-PRESETS: dict[str, Preset] = {
-    "ds-ppo": Preset(
-        settings=replace(
-            _BOTH,
-            algorithm="ppo",
-            gamma=0.95,
-            batch_size=100,
-            n_steps=100,
-            epochs=4,
-            gae_lambda=0.97,
-            entropy=0.001,
-        ),
-        options=_PAPER_EPISODES,
-    ),
-    "ds-dqn": Preset(
-        settings=replace(
-            _BOTH,
-            algorithm="dqn",
-            gamma=0.99,
-            batch_size=128,
-            buffer_size=10_000,
-            learning_starts=10_000,
-            train_every=1,
-            gradient_steps=1,
-            target_every=500,
-            explore_share=0.5,
-            max_grad_norm=10.0,
-        ),
-        options=_PAPER_EPISODES | {"masked": False},
-    ),
-}
+PRESETS: dict[str, Preset] = {"ds-ppo": PAPER}
 
 
 def batch(

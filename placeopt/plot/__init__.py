@@ -93,6 +93,7 @@ def plot_front(
     problem: Problem | None = None,
     file: str = "FRONT",
     commands: Sequence[tuple[str, str]] = (),
+    reload: int | None = None,
 ) -> None:
     """Draw a front.
 
@@ -107,6 +108,8 @@ def plot_front(
         What the commands on the page call the front's file.
     commands : sequence of (str, str)
         What for, and a command that the page offers, with ``{point}`` for the number of a plan.
+    reload : int, optional
+        Seconds after which a browser reads the page again, while runs go on.
 
     Raises
     ------
@@ -120,7 +123,7 @@ def plot_front(
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.front_page import page
 
-        _write(path, page(front, problem, file=file, commands=commands))
+        _write(path, page(front, problem, file=file, commands=commands, reload=reload))
     else:
         from placeopt.plot.figures import front_figure
 

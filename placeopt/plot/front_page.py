@@ -31,8 +31,12 @@ def page(
     *,
     file: str = "FRONT",
     commands: Commands = (),
+    reload: int | None = None,
 ) -> str:
-    """Return the page of a front: charts, limits and weights, one plan, or two side by side."""
+    """Return the page of a front: charts, limits and weights, one plan, or two side by side.
+
+    With `reload` a browser reads it again after so many seconds: runs go on.
+    """
     numbers = plan_numbers(front)
     data = front_data(front, file, commands) | {"packed": len(numbers)}
     plans = packed({n: detail(front.points[n], problem) for n in numbers})
@@ -47,6 +51,8 @@ def page(
         title=f"{front.instance.name}: {len(front):,} plans",
         heading=f"{front.instance.name}: {count}",
         eyebrow=f"placeopt front \u00b7 {front.instance.problem}",
+        lead="" if reload is None else "The run goes on: this page grows with what it finds.",
+        reload=reload,
         body="\n".join(body),
         script="\n".join(map(asset, ("chart.js", "choose.js", "front.js"))),
         footer=f"<p>The instance has SHA-256 {front.instance.sha256}.</p>",

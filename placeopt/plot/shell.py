@@ -13,7 +13,7 @@ from placeopt.version import __version__
 #: What a browser may load and run: this page's own scripts, and nothing from anywhere.
 _POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; "
-    "connect-src {connect}; base-uri 'none'; form-action 'none'"
+    "connect-src 'none'; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -32,7 +32,6 @@ def shell(
     links: Sequence[tuple[str, str]] = (),
     footer: str = "",
     script: str = "",
-    connect: str = "'none'",
     reload: int | None = None,
 ) -> str:
     """Return a page.
@@ -47,17 +46,13 @@ def shell(
         The sections of the body that the navigation leads to: id and text.
     script : str
         JavaScript, run after the body.
-    connect : str
-        What the script may ask for: a source of a content security policy.
     reload : int, optional
         Seconds after which a browser reads the page again.
     """
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
     return asset("page.html").format(
         version=__version__,
-        policy=_POLICY.format(
-            scripts=f"'sha256-{digest}'" if script else "'none'", connect=connect
-        ),
+        policy=_POLICY.format(scripts=f"'sha256-{digest}'" if script else "'none'"),
         reload="" if reload is None else f'<meta http-equiv="refresh" content="{reload}">\n',
         title=clean(title),
         style=asset("page.css"),

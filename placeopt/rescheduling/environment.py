@@ -18,61 +18,32 @@ from placeopt.rl.settings import TrainingSettings
 
 #: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it.
 #: Rewards are in 100 ms.
-_BOTH = TrainingSettings(
+TABLE_V = TrainingSettings(
     learning_rate=3e-4,
     final_learning_rate=1.0,
     gamma=0.99,
     batch_size=64,
     factor=0.0,
     reward_scale=0.01,
+    hidden=(64, 64),
+    n_steps=32,
+    epochs=4,
+    gae_lambda=0.95,
 )
-SETTINGS: dict[str, TrainingSettings] = {
-    "ppo": replace(
-        _BOTH,
-        algorithm="ppo",
-        clip_range=0.2,
-        entropy=0.0,
-        hidden=(64, 64),
-        n_steps=32,
-        epochs=4,
-        gae_lambda=0.95,
-    ),
-    "dqn": replace(
-        _BOTH,
-        algorithm="dqn",
-        hidden=(64, 64, 64),
-        activation="relu",
-        tau=1.0,
-        explore_share=0.1,
-        max_grad_norm=10.0,
-        num_envs=16,
-    ),
-}
 #: Settings that train within a minute: larger batches, fewer passes, an initial factor of the
-#: one-step reward. PPO does not discount: moves that pay only together are worth their sum.
-QUICK: dict[str, TrainingSettings] = {
-    "ppo": replace(
-        SETTINGS["ppo"],
-        steps=40_000,
-        hidden=(16, 16),
-        batch_size=1600,
-        n_steps=50,
-        epochs=3,
-        learning_rate=4e-3,
-        final_learning_rate=0.1,
-        factor=5.0,
-        gamma=1.0,
-    ),
-    "dqn": replace(
-        SETTINGS["dqn"],
-        steps=30_000,
-        hidden=(16, 16, 16),
-        batch_size=256,
-        learning_rate=1e-3,
-        factor=1.0,
-        explore_share=0.3,
-    ),
-}
+#: one-step reward. Rewards are not discounted: moves that pay only together are worth their sum.
+QUICK = replace(
+    TABLE_V,
+    steps=40_000,
+    hidden=(16, 16),
+    batch_size=1600,
+    n_steps=50,
+    epochs=3,
+    learning_rate=4e-3,
+    final_learning_rate=0.1,
+    factor=5.0,
+    gamma=1.0,
+)
 
 
 def batch(
@@ -141,9 +112,6 @@ def _read_pair(given: Any) -> tuple[int, int]:
     return low, high
 
 
-#: The agents of the REACH paper; 3 million steps of its figures.
-PRESETS: dict[str, Preset] = {
-    name: Preset(settings=replace(SETTINGS[algorithm], weights=(1.0,), steps=3_000_000))
-    for name, algorithm in (("reach-ppo", "ppo"), ("rsdql", "dqn"))
-}
+#: The agent of the REACH paper; 3 million steps of its figures.
+PRESETS = {"reach-ppo": Preset(settings=replace(TABLE_V, weights=(1.0,), steps=3_000_000))}
 EPISODES = CompiledEpisodes(batch=batch, settings=QUICK, presets=PRESETS)

@@ -1,6 +1,6 @@
 """A training run in a file, without pickles.
 
-It holds the arrays of the networks, the optimiser and the replay buffer, and a JSON header.
+It holds the arrays of the networks and the optimiser, what the learner adds, and a JSON header.
 """
 
 from __future__ import annotations
@@ -10,21 +10,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3 import DQN
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
 from placeopt.core.files.paths import AnyPath
 
 FORMAT = "placeopt/checkpoint@1"
-#: Bytes of a file: a checkpoint of DQN holds its replay buffer.
+#: Bytes of a file: a learner may keep a replay buffer.
 MAX_BYTES = 4 * 2**30
-#: What a replay buffer consists of.
-REPLAY = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 def save(
     model: Any,
+    learner: Any,
     path: AnyPath,
     facts: dict[str, Any],
     rounds: int,
@@ -33,7 +31,7 @@ def save(
 ) -> None:
     """Write the state of a model after a round, atomically."""
     header = {"format": FORMAT, **facts, "rounds": rounds, "steps": steps, "cpu_seconds": seconds}
-    write_arrays(path, Arrays(header, _arrays(model)))
+    write_arrays(path, Arrays(header, _arrays(model) | learner.arrays(model)))
 
 
 def _arrays(model: Any) -> dict[str, np.ndarray]:
@@ -44,15 +42,12 @@ def _arrays(model: Any) -> dict[str, np.ndarray]:
         results |= {
             f"optimiser.{number}.{key}": value.detach().numpy() for key, value in state.items()
         }
-    if isinstance(model, DQN):
-        buffer: Any = model.replay_buffer
-        filled = len(buffer.rewards) if buffer.full else buffer.pos
-        results |= {f"replay.{key}": getattr(buffer, key)[:filled] for key in REPLAY}
-        results |= {"replay.pos": np.array(buffer.pos), "calls": np.array(model._n_calls)}
     return results
 
 
-def restore(model: Any, path: AnyPath, facts: dict[str, Any]) -> tuple[int, int, float]:
+def restore(
+    model: Any, learner: Any, path: AnyPath, facts: dict[str, Any]
+) -> tuple[int, int, float]:
     """Set a model to what a checkpoint holds.
 
     Returns
@@ -80,6 +75,7 @@ def restore(model: Any, path: AnyPath, facts: dict[str, Any]) -> tuple[int, int,
     _same(header, facts, file)
     try:
         _load(model, stored.arrays)
+        learner.load(model, stored.arrays)
         return int(header["rounds"]), int(header["steps"]), float(header["cpu_seconds"])
     except (KeyError, TypeError, ValueError, RuntimeError, IndexError):
         raise DocumentError(
@@ -118,10 +114,3 @@ def _load(model: Any, arrays: Mapping[str, np.ndarray]) -> None:
     optimiser.load_state_dict(
         {"state": state, "param_groups": optimiser.state_dict()["param_groups"]}
     )
-    if isinstance(model, DQN):
-        buffer: Any = model.replay_buffer
-        filled = len(arrays["replay.rewards"])
-        for key in REPLAY:
-            getattr(buffer, key)[:filled] = arrays[f"replay.{key}"]
-        buffer.pos, buffer.full = int(arrays["replay.pos"]), filled == buffer.buffer_size
-        model._n_calls = int(arrays["calls"])

@@ -18,10 +18,8 @@ import numpy as np
 import torch
 from gymnasium import spaces
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
-from stable_baselines3 import DQN
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
 from placeopt.rl.policy import CONTRAST, Shape
@@ -232,62 +230,6 @@ class DeepSetsActorCritic(DeepSetsPolicy, MaskableActorCriticPolicy):
     def actor(self) -> Network:
         """The network that a policy file holds."""
         return self.mlp_extractor.actor  # type: ignore[return-value]
-
-
-class DeepSetsQ(QNetwork):
-    """Values of actions; an illegal one has `ILLEGAL`, in the greedy choice and in the target."""
-
-    def __init__(self, *, shape: Shape, factor: float, **options: Any):
-        super().__init__(**options)
-        self.q_net = Network(shape, 1, factor)  # type: ignore[assignment]
-
-
-class DeepSetsQPolicy(DeepSetsPolicy, DQNPolicy):
-    """An equivariant value network for `MaskedDQN`."""
-
-    factor = 1.0
-
-    def make_q_net(self) -> DeepSetsQ:
-        """Return a new network."""
-        arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return DeepSetsQ(shape=self.shape, factor=self.factor, **arguments).to(self.device)
-
-    @property
-    def actor(self) -> Network:
-        """The network that a policy file holds."""
-        return self.q_net.q_net  # type: ignore[return-value]
-
-
-class MaskedDQN(DQN):
-    """DQN that explores legal actions only, each environment by its own coin.
-
-    stable-baselines3 tosses one coin for all environments and samples from the whole action space.
-    """
-
-    def _sample_action(
-        self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
-    ) -> tuple[np.ndarray, np.ndarray]:
-        seen = self._last_obs
-        assert isinstance(seen, np.ndarray)
-        legal = seen[..., -1] > 0.5
-        keys = self._coins.random(legal.shape)
-        random = np.where(legal, keys, -1.0).argmax(axis=1)
-        rate = 1.0 if self.num_timesteps < learning_starts else self.exploration_rate
-        explore = self._coins.random(len(legal)) < rate
-        actions = (
-            random
-            if explore.all()
-            else np.where(explore, random, self.policy.predict(seen, deterministic=True)[0])
-        )
-        return actions, actions
-
-    def _setup_model(self) -> None:
-        super()._setup_model()
-        self.reseed_exploration(self.seed or 0)
-
-    def reseed_exploration(self, seed: int) -> None:
-        """Begin a new series of coins."""
-        self._coins = np.random.default_rng(seed)
 
 
 def numpy_arrays(network: Network) -> dict[str, np.ndarray]:

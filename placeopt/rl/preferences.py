@@ -6,7 +6,7 @@ A policy that sees drawn weights learns to serve every preference.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.weights import read_weights
 
 #: What to give for weights that are drawn for every episode.
-DRAWN = "drawn"
+DRAWN: Final = "drawn"
 
 
 Weights = Sequence[float] | np.ndarray | str | None

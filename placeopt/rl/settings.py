@@ -30,9 +30,6 @@ class TrainingSettings:
 
     Attributes
     ----------
-    algorithm : {"ppo", "dqn"}
-        MaskablePPO of sb3-contrib, or DQN of stable-baselines3 that explores and values legal
-        actions only.
     weights : tuple of float, "drawn" or None
         Of the parts of the reward; equal ones for None. Drawn for every episode they make a policy
         for all preferences.
@@ -53,16 +50,10 @@ class TrainingSettings:
     batch_size : int
     max_grad_norm : float
     n_steps, epochs, gae_lambda, clip_range, entropy, value_weight
-        Of PPO: steps of each environment between two updates, passes over them, and so on.
-    buffer_size, learning_starts, train_every, gradient_steps, target_every, tau
-        Of DQN: transitions kept; steps before learning; steps of each environment between updates;
-        gradient steps of an update; steps between updates of the target, and their weight.
-    explore_share, explore_least
-        Of DQN: in this share of the run exploration falls from 1 to `explore_least`.
+        Steps of each environment between two updates, passes over them, and so on.
     """
 
-    algorithm: Literal["ppo", "dqn"] = "ppo"
-    weights: tuple[float, ...] | str | None = None
+    weights: tuple[float, ...] | Literal["drawn"] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     steps: Steps = 500_000
     num_envs: Annotated[int, Field(ge=1, le=10_000)] = 64
@@ -85,14 +76,6 @@ class TrainingSettings:
     clip_range: Annotated[float, Field(gt=0, le=1)] = 0.2
     entropy: Annotated[float, Field(ge=0, le=1e3)] = 0.0
     value_weight: Annotated[float, Field(ge=0, le=1e3)] = 0.5
-    buffer_size: Annotated[int, Field(ge=1, le=10**8)] = 100_000
-    learning_starts: Annotated[int, Field(ge=0, le=10**9)] = 5_000
-    train_every: Annotated[int, Field(ge=1, le=10**6)] = 4
-    gradient_steps: Annotated[int, Field(ge=1, le=10**6)] = 2
-    target_every: Steps = 5_000
-    tau: Share = 1.0
-    explore_share: Share = 0.3
-    explore_least: Share = 0.05
 
     @property
     def conditioned(self) -> bool:
@@ -102,8 +85,19 @@ class TrainingSettings:
     @property
     def round_steps(self) -> int:
         """Steps of a round: after it come news, a checkpoint and new random states."""
-        step = self.num_envs * (self.n_steps if self.algorithm == "ppo" else self.train_every)
+        step = self.num_envs * self.update_steps
         return step * max(1, round(20_000 / step))
+
+    @property
+    def update_steps(self) -> int:
+        """Steps of each environment between two updates."""
+        return self.n_steps
+
+    def learner(self) -> Any:
+        """Return what makes and keeps the model: a `placeopt.rl.training.Ppo`."""
+        from placeopt.rl.training import Ppo
+
+        return Ppo()
 
     def to_document(self) -> dict[str, Any]:
         """Return them as JSON values."""
@@ -121,25 +115,3 @@ class TrainingSettings:
             An unknown setting, or a value that is not legal.
         """
         return replace(self, **checked(type(self), "training", options))
-
-
-#: DQN's own defaults: its values must be right, where PPO needs differences only.
-_DQN = {
-    "factor": 1.0,
-    "batch_size": 256,
-    "activation": "relu",
-    "max_grad_norm": 10.0,
-    "num_envs": 16,
-}
-
-
-def defaults(algorithm: str) -> TrainingSettings:
-    """Return the settings of an algorithm.
-
-    Raises
-    ------
-    UsageError
-        There is no such algorithm.
-    """
-    own = _DQN if algorithm == "dqn" else {}
-    return TrainingSettings().with_options({"algorithm": algorithm, **own})

@@ -1,4 +1,4 @@
-"""Training: MaskablePPO or DQN on any batch of episodes, in rounds.
+"""Training: MaskablePPO on any batch of episodes, in rounds.
 
 Every round begins with new episodes, and with random states that depend on the seed and the number
 of the round alone. So a run that is resumed from a checkpoint ends with the arrays of a run that
@@ -7,9 +7,9 @@ was never interrupted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -22,20 +22,14 @@ from placeopt.core.interfaces import Batch
 from placeopt.core.runs.compiling import CLOCK
 from placeopt.core.runs.versions import versions
 from placeopt.rl import checkpoint
-from placeopt.rl import rounds as rounds_file
-from placeopt.rl.deepsets import DeepSetsActorCritic, DeepSetsQPolicy, MaskedDQN, numpy_arrays
+from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
 from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.preferences import DRAWN, normalised
 from placeopt.rl.sb3 import BatchVecEnv
 from placeopt.rl.settings import TrainingSettings
 
-#: Bytes that the replay buffer of DQN may take.
-REPLAY_BYTES = 400 * 2**20
-#: Bytes that the observations between two updates of PPO may take.
+#: Bytes that the observations between two updates may take.
 ROLLOUT_BYTES = 4 * 2**30
-#: What a policy's card says of its algorithm.
-LEARNERS = {"ppo": "MaskablePPO of sb3-contrib", "dqn": "DQN of stable-baselines3, masked"}
-Model: TypeAlias = MaskablePPO | MaskedDQN
 
 
 @dataclass(frozen=True)
@@ -133,8 +127,8 @@ def train(
         settings.activation,
         tuple(batch.score),
     )
-    clock = _Clock(0, settings.steps, time_limit)
-    model = _model(env, shape, settings, clock)
+    clock, learner = _Clock(0, settings.steps, time_limit), settings.learner()
+    model = _model(learner, env, shape, settings, clock)
     facts = {
         "problem": problem,
         "environment": environment or {},
@@ -142,48 +136,44 @@ def train(
     }
     rounds = 0
     if resume is not None:
-        rounds, clock.steps, clock.before = checkpoint.restore(model, resume, facts)
+        rounds, clock.steps, clock.before = checkpoint.restore(model, learner, resume, facts)
         model.num_timesteps = clock.steps
     news = RoundReport(clock.steps, clock.share, clock.cpu, {})
-    course = rounds_file.before(resume)
     while clock.share < 1:
-        _begin_round(model, env, settings.seed, rounds)
+        _begin_round(model, learner, env, settings.seed, rounds)
         steps = min(settings.round_steps, settings.steps - clock.steps)
         model.learn(steps, reset_num_timesteps=False, log_interval=None)  # type: ignore[arg-type]
         clock.steps = model.num_timesteps
         rounds += 1
         news = RoundReport(clock.steps, clock.share, clock.cpu, _means(model))
         if keep is not None:
-            checkpoint.save(model, keep, facts, rounds, clock.steps, clock.cpu)
-            course = rounds_file.write(keep, problem, settings.seed, course, news)
+            checkpoint.save(model, learner, keep, facts, rounds, clock.steps, clock.cpu)
         if on_round is not None and on_round(news):
             break
-    return _policy(model, batch, shape, settings, facts, news)
+    return _policy(model, learner, batch, shape, settings, facts, news)
 
 
 def _require_memory(batch: Batch, settings: TrainingSettings) -> None:
-    """Refuse a PPO buffer that would not fit; DQN's is cut to `REPLAY_BYTES`."""
+    """Refuse a buffer that would not fit."""
     row = 4 * batch.num_actions * (batch.num_features + len(batch.rewards) + 1)
-    size = row * settings.n_steps * settings.num_envs
-    if settings.algorithm == "ppo" and size > ROLLOUT_BYTES:
+    size = row * settings.update_steps * settings.num_envs
+    if size > ROLLOUT_BYTES:
         raise UsageError(
             f"n_steps {settings.n_steps} of {settings.num_envs} environments take "
             f"{size / 2**30:.0f} GiB, more than {ROLLOUT_BYTES / 2**30:.0f}; give fewer of them"
         )
 
 
-def _begin_round(model: Model, env: BatchVecEnv, seed: int, number: int) -> None:
+def _begin_round(model: Any, learner: Ppo, env: BatchVecEnv, seed: int, number: int) -> None:
     """Set all random states by seed and round."""
     states = np.random.SeedSequence([seed, number]).generate_state(3)
     set_random_seed(int(states[0]))
     env.seed(int(states[1]))
-    if isinstance(model, MaskedDQN):
-        model.reseed_exploration(int(states[2]))
-        model.exploration_rate = model.exploration_schedule(1.0)
+    learner.begin_round(model, int(states[2]))
     model._last_obs = None
 
 
-def _means(model: Model) -> dict[str, float]:
+def _means(model: Any) -> dict[str, float]:
     episodes = list(model.ep_info_buffer or ())
     if not episodes:
         return {}
@@ -195,7 +185,8 @@ def _means(model: Model) -> dict[str, float]:
 
 
 def _policy(
-    model: Model,
+    model: Any,
+    learner: Ppo,
     batch: Batch,
     shape: Shape,
     settings: TrainingSettings,
@@ -206,14 +197,14 @@ def _policy(
     if not settings.conditioned:
         weights = tuple(normalised(settings.weights, shape.parts).tolist())
     card = {
-        "algorithm": f"{LEARNERS[settings.algorithm]}, DeepSets",
+        "algorithm": f"{learner.name}, DeepSets",
         "settings": facts["settings"],
         "steps": news.steps,
         "cpu_seconds": round(news.seconds, 1),
         "latest_episodes": {key: round(value, 4) for key, value in news.facts.items()},
         "versions": versions(("torch", "stable-baselines3", "sb3-contrib", "numpy")),
     }
-    arrays = numpy_arrays(model.policy.actor)  # type: ignore[union-attr, operator, arg-type]
+    arrays = numpy_arrays(model.policy.actor)
     return TrainedPolicy(
         facts["problem"], tuple(batch.rewards), shape, arrays, facts["environment"], weights, card
     )
@@ -222,22 +213,19 @@ def _policy(
 # -- models -----------------------------------------------------------------------------------
 
 
-def _model(env: BatchVecEnv, shape: Shape, settings: TrainingSettings, clock: _Clock) -> Model:
-    def rate(_remaining: float) -> float:
-        return settings.learning_rate * (1 - (1 - settings.final_learning_rate) * clock.share)
+class Ppo:
+    """How the model is made, and what a checkpoint holds beside networks and optimiser."""
 
-    s = settings
-    shared: dict[str, Any] = {
-        "env": env,
-        "learning_rate": rate,
-        "gamma": s.gamma,
-        "max_grad_norm": s.max_grad_norm,
-        "seed": s.seed,
-        "device": "cpu",
-        "stats_window_size": max(100, 2 * s.num_envs),
-        "policy_kwargs": {"shape": shape, "factor": s.factor},
-    }
-    if s.algorithm == "ppo":
+    #: What a policy's card says of it.
+    name = "MaskablePPO of sb3-contrib"
+
+    def build(
+        self, s: Any, columns: int, shared: dict[str, Any], share: Callable[[], float]
+    ) -> Any:
+        """Return a new model by settings `s` for observations of so many numbers.
+
+        `shared` are the arguments that all models have; `share` returns that of the run.
+        """
         return MaskablePPO(
             DeepSetsActorCritic,
             n_steps=s.n_steps,
@@ -249,27 +237,39 @@ def _model(env: BatchVecEnv, shape: Shape, settings: TrainingSettings, clock: _C
             vf_coef=s.value_weight,
             **shared,
         )
+
+    def begin_round(self, model: Any, seed: int) -> None:
+        """Set what is random in a model beside its networks: nothing."""
+
+    def arrays(self, model: Any) -> dict[str, np.ndarray]:
+        """Return nothing: it learns from what it has just seen."""
+        return {}
+
+    def load(self, model: Any, arrays: Mapping[str, np.ndarray]) -> None:
+        """Set a model to what `arrays` returned."""
+
+
+def _model(learner: Ppo, env: BatchVecEnv, shape: Shape, s: TrainingSettings, clock: _Clock) -> Any:
+    def rate(_remaining: float) -> float:
+        return s.learning_rate * (1 - (1 - s.final_learning_rate) * clock.share)
+
+    shared: dict[str, Any] = {
+        "env": env,
+        "learning_rate": rate,
+        "gamma": s.gamma,
+        "max_grad_norm": s.max_grad_norm,
+        "seed": s.seed,
+        "device": "cpu",
+        "stats_window_size": max(100, 2 * s.num_envs),
+        "policy_kwargs": {"shape": shape, "factor": s.factor},
+    }
     columns = int(np.prod(env.observation_space.shape or ()))
-    model = MaskedDQN(
-        DeepSetsQPolicy,
-        buffer_size=max(s.num_envs, min(s.buffer_size, REPLAY_BYTES // (8 * columns))),
-        learning_starts=s.learning_starts,
-        batch_size=s.batch_size,
-        train_freq=s.train_every,
-        gradient_steps=s.gradient_steps,
-        target_update_interval=s.target_every,
-        tau=s.tau,
-        exploration_fraction=s.explore_share,
-        exploration_final_eps=s.explore_least,
-        **shared,
-    )
-    model.exploration_schedule = lambda _: max(
-        s.explore_least, 1 - (1 - s.explore_least) * clock.share / max(s.explore_share, 1e-9)
-    )
-    return model
+    return learner.build(s, columns, shared, lambda: clock.share)
 
 
-def resolve_weights(weights: Any, conditioned: bool, count: int) -> tuple[float, ...] | str:
+def resolve_weights(
+    weights: Any, conditioned: bool, count: int
+) -> tuple[float, ...] | Literal["drawn"]:
     """Return the weights of `Settings` from what a command was given.
 
     Raises

@@ -71,8 +71,6 @@ def test_train_and_use(run, tmp_path):
     assert "cost, greedy" in out and "reward" in out
     out, _ = run("evaluate-policy", policy, "--episodes", 3, "--weights", "1,3", "--json")
     assert set(json.loads(out)) == {"0.25,0.75", "0.25,0.75, greedy"}
-    out, err = run("rollout", policy, "--weights", "1,0", "--seed", 4)
-    assert "action" in out and "reward" in err
     EdgeCloud.generate(3, applications=2).write(instance)
     run("solve", instance, "--method", "policy", "--policy", policy, "-o", tmp_path / "f.json")
     _, err = run(
@@ -97,34 +95,6 @@ def test_policies_are_listed(run):
     assert "no such file or policy" in err and "Traceback" not in err
 
 
-def test_training_seeds_run_on_workers(run, tmp_path):
-    """A policy for each seed, the same on any number of processes; what is finished is taken up."""
-    for module in ("torch", "stable_baselines3", "sb3_contrib"):
-        pytest.importorskip(module, reason=f"{module} is not installed")
-    alone, policy, kept = tmp_path / "alone.npz", tmp_path / "p.npz", tmp_path / "kept"
-    run("train", "edge-cloud", "-o", alone, *SHORT, "--seed", 2)
-    several = ("train", "edge-cloud", "-o", policy, *SHORT, "--seeds", "1,2", "--run-dir", kept)
-    _, err = run(*several, "--jobs", 2)
-    paths = [tmp_path / f"p-seed{seed}.npz" for seed in (1, 2)]
-    assert [f"wrote {path}" for path in paths] == err.splitlines()[-2:]
-    first, second = map(policy_file.read, paths)
-    single = policy_file.read(alone)
-    assert all(np.array_equal(second.arrays[key], single.arrays[key]) for key in single.arrays)
-    assert any(not np.array_equal(first.arrays[key], single.arrays[key]) for key in single.arrays)
-    assert len(list(kept.glob("*.npz"))) == len(list(kept.glob("*.task.json"))) == 2
-    before = paths[0].read_bytes(), [path.stat().st_mtime_ns for path in kept.glob("*.npz")]
-    run(*several)
-    assert before == (
-        paths[0].read_bytes(),
-        [path.stat().st_mtime_ns for path in kept.glob("*.npz")],
-    )
-    for wrong, says in (("1,x", "--seeds is '1,x'"), ("1,1", "different whole numbers")):
-        _, err = run("train", "edge-cloud", "-o", policy, "--seeds", wrong, code=2)
-        assert says in err
-    _, err = run("train", "edge-cloud", "-o", policy, "--run-dir", kept, code=2)
-    assert "are for --seeds" in err
-
-
 def test_presets_of_the_papers(run, tmp_path):
     """Settings, episodes and weights come with the name; options change them; others are told."""
     for module in ("torch", "stable_baselines3", "sb3_contrib"):
@@ -141,11 +111,11 @@ def test_presets_of_the_papers(run, tmp_path):
     }
     assert found.card["settings"]["learning_rate"] == 2.5e-4
     MultiCluster.generate(3, requests=4).write(tmp_path / "i.json")
-    run("train", tmp_path / "i.json", "--preset", "ds-dqn", *short)
+    run("train", tmp_path / "i.json", "--preset", "ds-ppo", *short)
     found = policy_file.read(policy)
-    assert found.weights == (1, 0, 0) and found.environment["masked"] is False
+    assert found.weights == (1, 0, 0) and found.environment["observation"] == "paper"
     assert "semantics" not in found.environment
-    _, err = run("train", "multi-cluster", "--preset", "rsdql", *short, code=2)
-    assert "unknown preset of multi-cluster 'rsdql'" in err and "ds-dqn" in err
+    _, err = run("train", "multi-cluster", "--preset", "reach-ppo", *short, code=2)
+    assert "unknown preset of multi-cluster 'reach-ppo'" in err and "ds-ppo" in err
     _, err = run("train", "edge-cloud", "--preset", "ds-ppo", *short, code=2)
     assert "unknown preset of edge-cloud" in err

@@ -10,7 +10,7 @@ from tiny_batch import Cards
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.rl.evaluation import evaluate, greedy, table
-from placeopt.rl.settings import TrainingSettings, defaults
+from placeopt.rl.settings import TrainingSettings
 
 for module in ("torch", "stable_baselines3", "sb3_contrib"):
     pytest.importorskip(module, reason=f"{module} is not installed")
@@ -36,9 +36,21 @@ class Scored(Cards):
     score = (0, 1)
 
 
-def small(algorithm, **options):
+def small(known=None, **options):
     """Return settings of a short run in rounds of a third of it."""
-    return replace(defaults(algorithm).with_options(SMALL | options), weights="drawn")
+    known = known or TrainingSettings()
+    return replace(known.with_options(SMALL | options), weights="drawn")
+
+
+def dqn(**options):
+    """Return short settings of the papers' distribution."""
+    from placeopt_papers.dqn import DqnSettings
+
+    return small(DqnSettings(), **options)
+
+
+#: What both learners are tried with.
+LEARNERS = {"ppo": small, "dqn": dqn}
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +64,8 @@ def test_resumed_is_uninterrupted(tmp_path, algorithm):
     """The arrays are those of a whole run; other settings, problems and files are refused."""
     from placeopt.rl.training import train
 
-    settings = small(algorithm, buffer_size=400, learning_starts=100)
+    more = {"buffer_size": 400, "learning_starts": 100} if algorithm == "dqn" else {}
+    settings = LEARNERS[algorithm](**more)
     rounds = []
     whole = train(Scored(8), "multi-cluster", settings, on_round=rounds.append)
     assert [news.steps for news in rounds] == [480, 960, 1280] and rounds[-1].share == 1
@@ -80,20 +93,6 @@ def test_resumed_is_uninterrupted(tmp_path, algorithm):
         train(Scored(8), "multi-cluster", settings, resume=kept)
 
 
-def test_the_rounds_are_kept_beside_the_checkpoint(tmp_path):
-    """Those of a run that was resumed follow those before, each once."""
-    from placeopt.rl import rounds
-    from placeopt.rl.training import train
-
-    settings, kept, told = small("ppo"), tmp_path / "c.npz", []
-    train(Scored(8), "multi-cluster", settings, keep=kept, on_round=lambda news: True)
-    train(Scored(8), "multi-cluster", settings, keep=kept, resume=kept, on_round=told.append)
-    course = rounds.read(rounds.file_of(kept))
-    assert (course.problem, course.seed) == ("multi-cluster", settings.seed)
-    assert [row.steps for row in course.rounds] == [480, 960, 1280]
-    assert [row.model_dump() for row in course.rounds[1:]] == [vars(news) for news in told]
-
-
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_learns_without_knowing_the_reward(algorithm):
     """Nearly the best card is picked, for every preference; illegal ones never."""
@@ -103,12 +102,12 @@ def test_learns_without_knowing_the_reward(algorithm):
         "factor": 0,
         "steps": 4_800,
         "gamma": 0,
-        "learning_starts": 400,
         "learning_rate": 1e-2,
         "hidden": "16",
         "epochs": 3,
     }
-    policy = train(Cards(8), "multi-cluster", small(algorithm, **more))
+    more |= {"learning_starts": 400} if algorithm == "dqn" else {}
+    policy = train(Cards(8), "multi-cluster", LEARNERS[algorithm](**more))
     batch = Cards(50)
     best = table(evaluate(batch, greedy((0, 1)), 50, "drawn", 9))["reward"]
     first = table(
@@ -124,9 +123,7 @@ def test_begins_myopic():
     """With the rewards among the features an untrained policy is nearly the greedy one."""
     from placeopt.rl.training import train
 
-    policy = train(
-        Scored(8), "multi-cluster", small("ppo", steps=160, learning_rate=1e-9, factor=10)
-    )
+    policy = train(Scored(8), "multi-cluster", small(steps=160, learning_rate=1e-9, factor=10))
     batch = Cards(50)
     best = table(evaluate(batch, greedy((0, 1)), 50, "drawn", 9))["reward"]
     assert table(evaluate(batch, policy.act, 50, "drawn", 9))["reward"] > 0.95 * best
@@ -164,7 +161,7 @@ def test_a_buffer_that_does_not_fit_is_refused():
     from placeopt.rl.training import train
 
     with pytest.raises(UsageError, match="give fewer of them"):
-        train(Cards(10_000), "multi-cluster", defaults("ppo").with_options(HUGE))
+        train(Cards(10_000), "multi-cluster", TrainingSettings().with_options(HUGE))
 
 
 def test_settings():
@@ -186,5 +183,3 @@ def test_settings():
     for says, options in wrong.items():
         with pytest.raises(UsageError, match=says):
             TrainingSettings().with_options(options)
-    with pytest.raises(UsageError, match=r"algorithm of training is 'pp0' .*legal: ppo, dqn"):
-        defaults("pp0")
