@@ -19,7 +19,7 @@ from limits import measure
 
 from placeopt import registry
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.gap import percent
+from placeopt.core.fronts.words import percent
 
 #: The largest shipped instance of each problem.
 SHIPPED = {

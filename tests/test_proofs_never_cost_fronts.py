@@ -20,10 +20,10 @@ from placeopt import registry
 from placeopt.cli import app
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, SolverError, UnsupportedError
+from placeopt.core.fronts import words
 from placeopt.core.fronts.certificate import OWN_SECONDS, Bounds, certified
 from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
-from placeopt.report import words
 
 SHIPPED = {
     "temporal": "toy",

@@ -176,18 +176,18 @@ def _with_names(front: Front, names: Mapping[str, str]) -> Front:
 
 def _tell(front: Front, output: Path | None, as_json: bool) -> None:
     """Say what was found and how the search ended: to a person whole, else in short."""
-    from placeopt.cli import outcome
+    from placeopt.cli import front_view
 
     facts = front.runs[0].parameters
     ended = f"{facts['status']}: {facts['reason']}; asked {facts['solver']}"
     if not front.points:
         say(f"no solution of {front.instance.name!r} was found: {ended}")
     elif not for_people(as_json, output):
-        outcome.summarise(front, front, [f"The search: {ended}."])
+        front_view.summarise(front, front, [f"The search: {ended}."])
     else:
         variables: Any = _Variables()
         commands = [("keep the front", same_command("-o front.json"))]
-        outcome.show_front(front, front, variables, commands, [f"The search: {ended}."])
+        front_view.show_front(front, front, variables, commands, [f"The search: {ended}."])
 
 
 class _Variables:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.advice import page_of
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names
+from placeopt.cli.front_view import page_of
 from placeopt.cli.screen import emit, say
 from placeopt.core.errors import DocumentError, PlaceoptError
 from placeopt.core.files.paths import require_outputs

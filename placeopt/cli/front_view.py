@@ -1,34 +1,80 @@
-"""Fronts and plans for people: a table, a picture of letters, and a plan in words."""
+"""What commands say of a front: a table, its knee, sentences, and the commands to go on with."""
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import combinations
-from typing import TYPE_CHECKING
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from placeopt.cli.screen import show
+from placeopt.cli.screen import emit, emit_sentence, say, show, width_of
 from placeopt.cli.tables import plain, room, table, wrapped
-from placeopt.core.fronts.gap import percent
+from placeopt.core.files.shipped import find, instances
+from placeopt.core.fronts.words import run_in_words, sentences, values
+from placeopt.doors import doors
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
-    from placeopt.core.fronts.values import Point
     from placeopt.core.problem import Problem
 
 #: Plans that the table has, at most.
 SHOWN = 10
-#: Columns and lines of the picture, at most, and the narrowest one.
-_ACROSS, _ALONG, _LEAST = 56, 10, 20
+
+
+def show_front(
+    front: Front,
+    kept: Front,
+    problem: Problem | None,
+    commands: list[tuple[str, str]],
+    more: Sequence[str] = (),
+) -> None:
+    """Print a front for a person, on stdout: `kept` is what was written, or would be.
+
+    `more` sentences follow.
+    """
+    emit(f"{headline(front)}\n\n{view(kept, problem, width_of(sys.stdout))}\n")
+    for sentence in (*sentences(front, kept), *more):
+        emit_sentence(sentence)
+    emit("")
+    emit(next_commands(commands, width_of(sys.stdout)))
+
+
+def summarise(front: Front, kept: Front, more: Sequence[str] = ()) -> None:
+    """Print a front in short, on stderr: where stdout has the front itself, or is no terminal.
+
+    `more` sentences follow.
+    """
+    knee = kept.pick().values
+    ranges = zip(kept.objectives, kept.ideal, knee, kept.nadir, strict=True)
+    rows = [
+        (o.name, o.unit, show(low), show(middle), show(high)) for o, low, middle, high in ranges
+    ]
+    columns = ("objective", "unit", "best", "knee", "worst")
+    say(headline(front) + "\n")
+    say(table(columns, rows, left=2, width=width_of(sys.stderr)) + "\n")
+    for sentence in (*sentences(front, kept), *more):
+        say(sentence)
+
+
+def say_infeasible(front: Front, output: Path | None) -> None:
+    """Say why there is no plan."""
+    say(f"no feasible plan of {front.instance.name!r} was found")
+    for reason in front.reasons:
+        say(f"  {reason}")
+    if output is not None:
+        say(f"{output} has the plan that breaks least, as `rejected`")
+
+
+def headline(front: Front) -> str:
+    """Return what was run, in a line."""
+    return f"{front.instance.name} by {run_in_words(front.runs[0])}"
 
 
 def view(front: Front, problem: Problem | None, width: int | None) -> str:
-    """Return a front as text: some of its plans, a picture, and its knee."""
+    """Return a front as text: some of its plans, and its knee."""
     knee = front.points.index(front.pick())
-    parts = [points_table(front, knee, width), picture(front, width)]
-    parts.append(plan_in_words(front, knee, problem, width))
-    return "\n\n".join(part for part in parts if part)
+    return f"{points_table(front, knee, width)}\n\n{plan_in_words(front, knee, problem, width)}"
 
 
 def points_table(front: Front, knee: int, width: int | None) -> str:
@@ -45,8 +91,10 @@ def points_table(front: Front, knee: int, width: int | None) -> str:
         if count == 1 or width is None or room(text.split("\n", 1)[0]) <= width:
             break
     hidden = len(front.objectives) - count
-    more = [f"{len(front) - len(spread)} more plans lie between these"] * (len(front) > len(spread))
-    more += [f"{hidden} more goals have no room here"] * (hidden > 0)
+    between = len(front) - len(spread)
+    lie, have = ("plan lies", "plans lie")[between > 1], ("goal has", "goals have")[hidden > 1]
+    more = [f"{between} more {lie} between these"] * (between > 0)
+    more += [f"{hidden} more {have} no room here"] * (hidden > 0)
     return "\n".join([text, *more])
 
 
@@ -68,59 +116,8 @@ def _points_table(front: Front, chosen: list[int], knee: int, count: int, width:
     return table(columns, rows, left=2, width=width if count == 1 else None)
 
 
-def picture(front: Front, width: int | None) -> str:
-    """Return a scatter of two goals that conflict, in letters; nothing for one goal or plan.
-
-    A star is a plan, K the knee.
-    """
-    if len(front) < 2 or len(front.objectives) < 2:
-        return ""
-    across, along = _conflict(front.normalised())
-    x, y = front.objectives[across], front.objectives[along]
-    names = [show(front.ideal[along], 4), show(front.nadir[along], 4)]
-    margin = max(map(len, names))
-    wide = min(_ACROSS, (width or 80) - margin - 3)
-    if wide < _LEAST:
-        return ""
-    values = front.values[:, [across, along]]
-    low, spread = values.min(axis=0), np.ptp(values, axis=0)
-    places = (values - low) / np.where(spread > 0, spread, 1.0) * (wide - 1, _ALONG - 1)
-    canvas = [[" "] * wide for _ in range(_ALONG)]
-    for column, line in places.round().astype(int):
-        canvas[_ALONG - 1 - line][column] = "*"
-    column, line = places[front.points.index(front.pick())].round().astype(int)
-    canvas[_ALONG - 1 - line][column] = "K"
-    ends = {0: show(values[:, 1].max(), 4), _ALONG - 1: show(low[1], 4)}
-    lines = [
-        f"{ends.get(k, ''):>{margin}} |{''.join(row).rstrip()}" for k, row in enumerate(canvas)
-    ]
-    left, right = show(low[0], 4), show(values[:, 0].max(), 4)
-    lines += [
-        f"{'':>{margin}} +{'-' * wide}",
-        f"{'':>{margin}}  {left}{right:>{wide - len(left)}}",
-    ]
-    title = f"{plain(y.name)} (upwards) against {plain(x.name)}; K is the knee"
-    return "\n".join([*wrapped(title, width or 80), *lines])
-
-
-def _conflict(scaled: np.ndarray) -> tuple[int, int]:
-    """Return the two goals of scaled values (points, goals) that are correlated least."""
-    varying = [k for k in range(scaled.shape[1]) if np.ptp(scaled[:, k]) > 0]
-    pairs = list(combinations(varying, 2)) or [(0, 1)]
-    centred = scaled - scaled.mean(axis=0)
-    scale = np.sqrt((centred**2).sum(axis=0))
-
-    def together(pair: tuple[int, int]) -> float:
-        a, b = pair
-        return float((centred[:, a] * centred[:, b]).sum() / max(scale[a] * scale[b], 1e-300))
-
-    return min(pairs, key=together)
-
-
 def plan_in_words(front: Front, index: int, problem: Problem | None, width: int | None) -> str:
     """Return a plan of a front in words: its values, and what its problem tells of it."""
-    from placeopt.report.words import values
-
     point = front.points[index]
     knee = ", the knee" if point == front.pick() else ""
     title = f"Plan {index}{knee}: {values(front, point)}"
@@ -136,34 +133,84 @@ def plan_in_words(front: Front, index: int, problem: Problem | None, width: int 
     return "\n".join(lines)
 
 
-def origin_of(point: Point) -> str:
-    """Return what is proven of a plan, and which methods found it, in a sentence.
+# -- commands to go on with ------------------------------------------------------------------------
 
-    >>> from placeopt.core.fronts.values import Point
-    >>> origin_of(Point((1.0,), {}, "bounded", 0.031, "moead", 7))
-    'within 3.10% of optimal; found by moead, seed 7'
+
+def next_commands(commands: list[tuple[str, str]], width: int | None) -> str:
+    """Return commands to go on with, and what each is for; below each other where they are long.
+
+    >>> print(next_commands([("keep it", "placeopt solve toy -o front.json")], 80))
+    Next:
+      placeopt solve toy -o front.json   keep it
     """
-    status = {"optimal": "proven optimal", "heuristic": "not proven optimal"}.get(point.status)
-    if status is None:
-        status = "with a bound" if point.gap is None else f"within {percent(point.gap)} of optimal"
-    seed = "" if point.seed is None else f", seed {point.seed}"
-    finders = ", ".join(point.found_by)
-    return f"{status}; found by {finders}{seed}" if finders else status
+    longest = max(len(command) for _, command in commands)
+    beside = width is None or all(longest + len(what) + 5 <= width for what, _ in commands)
+    lines = ["Next:"]
+    for what, command in commands:
+        if beside:
+            lines.append(f"  {command:<{longest}}   {what}")
+        else:
+            lines += [f"  {what}:", f"    {command}"]
+    return "\n".join(lines)
 
 
-def proof_in_words(points: tuple[Point, ...]) -> str:
-    """Return how many plans there are, and what is proven of them, in a sentence.
+def about_plan(
+    front: Front, index: int, file: Path, instance: Path | None
+) -> list[tuple[str, str]]:
+    """Return commands about a plan of a front in a file."""
+    name, known, result = shlex.quote(str(file)), instance_option(file, instance), []
+    if limit := example_limit(front):
+        result.append(("another plan, within a limit", f"placeopt pick {name} --budget {limit}"))
+    result.append(("a page about it", f"placeopt report {name}{known} --point {index}"))
+    steps = _of_doors(f"{name}{known}", instance, str(index))
+    return result + [(f"its {what}", command) for what, command in steps]
 
-    >>> from placeopt.core.fronts.values import Point
-    >>> proof_in_words((Point((1.0,), {}), Point((2.0,), {})))
-    '2 plans, none proven optimal.'
+
+def example_limit(front: Front) -> str:
+    """Return a limit that some plans of a front keep and others do not; empty where none is.
+
+    >>> from placeopt.core.fronts.front import Front
+    >>> from placeopt.core.fronts.values import InstanceName, Objective, Point
+    >>> points = (Point((1.0, 9.0), {}), Point((4.0, 2.0), {}))
+    >>> goals = (Objective("latency_ms", "ms"), Objective("cost", "USD"))
+    >>> example_limit(Front(InstanceName("temporal", "toy", ""), goals, points))
+    'latency_ms=2.5'
     """
-    counts = Counter(point.status for point in points)
-    plans = f"{len(points):,} plan{'s' * (len(points) != 1)}"
-    if counts["optimal"] == len(points):
-        return f"{plans}, {'all ' * (len(points) > 1)}proven optimal."
-    if set(counts) == {"heuristic"}:
-        return f"{plans}, {'none' if len(points) > 1 else 'not'} proven optimal."
-    words = {"optimal": "proven optimal", "bounded": "with a proven gap", "heuristic": "unproven"}
-    parts = [f"{counts[status]:,} {told}" for status, told in words.items() if counts[status]]
-    return f"{plans}: {', '.join(parts)}."
+    for objective, best, worst in zip(front.objectives, front.ideal, front.nadir, strict=True):
+        middle = float(f"{(best + worst) / 2:.3g}")
+        if objective.sign * best <= objective.sign * middle < objective.sign * worst:
+            return f"{objective.name}={middle:g}"
+    return ""
+
+
+def page_of(front: Path | None, instance: Path | None) -> dict[str, Any]:
+    """Return what a page says of files: the front's name, and commands about one of its plans."""
+    file = "FRONT" if front is None else shlex.quote(str(front))
+    known = instance_option(front, instance)
+    commands = [
+        ("A report to read and approve", f"placeopt report {file} --point {{point}}{known}"),
+        ("A picture of this plan", f"placeopt plot {file} --point {{point}}{known}"),
+    ]
+    steps = _of_doors(f"{file}{known}", instance, "{point}")
+    commands += [(f"The {what}", command) for what, command in steps]
+    return {"file": file, "commands": commands}
+
+
+def instance_option(front: Path | None, instance: Path | None) -> str:
+    """Return how a command names the instance of a front; nothing where it finds it by itself."""
+    file = None if instance is None else find(instance)
+    if file is None or file in instances().values():
+        return ""
+    beside = front is not None and file.resolve().parent == front.resolve().parent
+    return "" if beside else f" --instance {shlex.quote(str(instance))}"
+
+
+def _of_doors(front: str, instance: Path | None, point: str) -> list[tuple[str, str]]:
+    """Return what doors offer for a plan: (what, command)."""
+    file = None if instance is None else find(instance)
+    return [
+        step
+        for door in doors()
+        if door.next_steps is not None
+        for step in door.load("next_steps")(front, file, point)
+    ]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from placeopt.cli.advice import about_plan, next_commands, page_of
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names, objective_keys, objective_names, words
+from placeopt.cli.front_view import about_plan, next_commands, page_of
 from placeopt.cli.plans import index_of, replayed
 from placeopt.cli.screen import (
     AsJson,
@@ -208,7 +208,7 @@ def compare(
     """
     from placeopt.core.fronts.front import Front
     from placeopt.core.fronts.front import merge as merged
-    from placeopt.core.fronts.gap import up_to
+    from placeopt.core.fronts.words import up_to
 
     read = [Front.read(path) for path in fronts]
     union = merged(read)
@@ -401,7 +401,8 @@ def pick(
 
 def _show_plan(front: Front, index: int, file: Path) -> None:
     """Print a plan of a front for a person."""
-    from placeopt.cli.front_view import origin_of, plan_in_words
+    from placeopt.cli.front_view import plan_in_words
+    from placeopt.core.fronts.words import origin_of
     from placeopt.plot import instance_file
     from placeopt.registry import read
 

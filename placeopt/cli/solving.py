@@ -14,7 +14,6 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli import progress
-from placeopt.cli.advice import about_plan, page_of
 from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import (
     instance_names,
@@ -24,6 +23,7 @@ from placeopt.cli.completion import (
     policy_names,
 )
 from placeopt.cli.exploring import LOOK_SECONDS, RELOAD_SECONDS
+from placeopt.cli.front_view import about_plan, page_of
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
@@ -275,18 +275,18 @@ def _tell(
     as_json: bool,
 ) -> None:
     """Say what was found: to a person whole, else in short."""
-    from placeopt.cli import outcome
+    from placeopt.cli import front_view
 
     if not front.points:
-        outcome.say_infeasible(front, output)
+        front_view.say_infeasible(front, output)
     elif not for_people(as_json) or (output is not None and is_quiet()):
-        outcome.summarise(front, kept)
+        front_view.summarise(front, kept)
     else:
         commands = [("keep the front", same_command("-o front.json"))]
         if output is not None:
             knee = kept.points.index(kept.pick())
             commands = about_plan(kept, knee, output, instance)
-        outcome.show_front(front, kept, problem, commands)
+        front_view.show_front(front, kept, problem, commands)
 
 
 def _say_what_ended(front: Front, budget: Budget) -> None:

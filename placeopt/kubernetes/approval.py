@@ -16,6 +16,7 @@ import numpy as np
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.values import Plan
+from placeopt.core.fronts.words import number
 from placeopt.kubernetes.money import (
     STEP_MINUTES,
     Deployed,
@@ -26,7 +27,6 @@ from placeopt.kubernetes.money import (
     spot_use,
 )
 from placeopt.kubernetes.origin import key
-from placeopt.plot.markup import number
 from placeopt.rolling_update.fleet_change import by_machine, fleet_change
 from placeopt.rolling_update.instance import NO_UNIT
 

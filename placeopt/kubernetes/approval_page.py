@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front
+from placeopt.core.fronts.words import number
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import (
@@ -18,7 +19,7 @@ from placeopt.kubernetes.approval import (
 )
 from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
 from placeopt.kubernetes.notes import escape
-from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, number, paragraphs, table
+from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, paragraphs, table
 
 _MAX_STEPS, _MAX_SPACES = 200, 40
 _LEAVING, _MONTHS = ("node", "pods out", "workloads"), ("namespace", "now", "after", "change")

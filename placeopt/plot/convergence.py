@@ -8,10 +8,10 @@ from typing import Literal
 
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.gap import up_to
 from placeopt.core.fronts.values import Trace
+from placeopt.core.fronts.words import label, up_to
 from placeopt.plot.scene import Panel, Scene
-from placeopt.plot.style import PALETTE, label
+from placeopt.plot.style import PALETTE
 
 #: What the horizontal axis may count.
 Over = Literal["evaluations", "seconds"]

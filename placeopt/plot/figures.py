@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placeopt.plot.style import BOUND, KNEE, bound_name, by_method, label, pairs, shade
+from placeopt.core.fronts.words import bound_name, label
+from placeopt.plot.style import BOUND, KNEE, by_method, pairs, shade
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.fronts.dominance import farthest
-from placeopt.plot.style import bare_name, bound_name, by_method, in_page
+from placeopt.core.fronts.words import bare_name, bound_name, in_page
+from placeopt.plot.style import by_method
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.core.fronts.gap import gap_in_words
+from placeopt.core.fronts.words import made
 from placeopt.plot.front_data import (
     Commands,
     as_script,
@@ -15,14 +15,10 @@ from placeopt.plot.front_data import (
 )
 from placeopt.plot.markup import bullets, section
 from placeopt.plot.shell import asset, shell
-from placeopt.plot.style import bound_name
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
-
-#: Runs that the page names.
-_MAX_RUNS = 8
 
 
 def page(
@@ -42,7 +38,7 @@ def page(
     plans = packed({n: detail(front.points[n], problem) for n in numbers})
     body = [
         asset("choice.html"),
-        _made(front),
+        section("made", "How it was made", bullets(made(front))),
         as_script("front-data", data),
         f'<script type="text/plain" id="front-plans">{plans}</script>',
     ]
@@ -57,17 +53,3 @@ def page(
         script="\n".join(map(asset, ("chart.js", "choose.js", "front.js"))),
         footer=f"<p>The instance has SHA-256 {front.instance.sha256}.</p>",
     )
-
-
-def _made(front: Front) -> str:
-    """Return how the front was made, and what is proven of it."""
-    lines = [
-        f"{r.method}{'' if r.seed is None else f', seed {r.seed}'}: "
-        f"{r.seconds:.2f} s, {r.evaluations:,} evaluations"
-        for r in front.runs[:_MAX_RUNS]
-    ]
-    if len(front.runs) > _MAX_RUNS:
-        lines.append(f"and {len(front.runs) - _MAX_RUNS:,} more runs")
-    if gap := gap_in_words(front):
-        lines.append(f"Grey crosses are proven {bound_name(front)}s. The front: {gap}.")
-    return section("made", "How it was made", bullets(lines))

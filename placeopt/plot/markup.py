@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from placeopt.core.fronts.words import number
+
 #: Rows of a table that a page shows at most; what is left out is counted below the table.
 MAX_ROWS = 60
 
@@ -130,23 +132,6 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, Mark):
         return f'<span class="mark {cell.tone}">{clean(cell.text)}</span>'
     return clean(number(cell) if isinstance(cell, (int, float)) else cell)
-
-
-def number(value: float) -> str:
-    """Return a number for people: thousands apart, at most five significant digits.
-
-    Examples
-    --------
-    >>> number(1234567), number(0.0123456), number(61.0), number(123456.78)
-    ('1,234,567', '0.012346', '61', '123,457')
-    """
-    if abs(value) >= 1e15:
-        return f"{value:.5g}"
-    if float(value).is_integer():
-        return f"{int(value):,}"
-    if abs(value) >= 10_000:
-        return f"{value:,.0f}"
-    return f"{value:.5g}"
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> str:

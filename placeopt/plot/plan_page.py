@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from placeopt.core.fronts.words import bare_name
 from placeopt.plot.markup import clean, facts, section, some
 from placeopt.plot.shell import shell
-from placeopt.plot.style import bare_name
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
-    from placeopt.core.fronts.values import Objective
 
 #: The Okabe-Ito palette: told apart by colour-blind readers, and in print.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#7F7F7F", "#B8A900")
@@ -35,54 +34,6 @@ def shade(share: float) -> str:
     first = min(1, int(along))
     ends = zip(_SCALE[first], _SCALE[first + 1], strict=True)
     return "#" + "".join(f"{round(a + (b - a) * (along - first)):02x}" for a, b in ends)
-
-
-def bare_name(objective: Objective) -> str:
-    """Return the name of an objective without its unit, such as ``latency`` for ``latency_ms``."""
-    name = objective.name.replace("_", " ")
-    ending = " " + objective.unit.lower()
-    return name[: -len(ending)] if name.lower().endswith(ending) else name
-
-
-def in_page(objective: Objective) -> tuple[float, str]:
-    """Return by what a page multiplies a value of an objective, and the unit that it shows.
-
-    Examples
-    --------
-    >>> from placeopt.core.fronts.values import Objective
-    >>> in_page(Objective("latency_ms", "ms")), in_page(Objective("lost", "share"))
-    ((1.0, 'ms'), (100.0, '%'))
-    """
-    if objective.unit == "share":
-        return 100.0, "%"
-    # Prices are in the user's own currency, which no file names.
-    return 1.0, "" if objective.unit in ("price", objective.name) else objective.unit
-
-
-def least(objective: Objective) -> str:
-    """Return what the best value of an objective is: the least, or the greatest."""
-    return "greatest" if objective.sign < 0 else "least"
-
-
-def label(objective: Objective) -> str:
-    """Return the axis label of an objective, with its unit once.
-
-    Examples
-    --------
-    >>> from placeopt.core.fronts.values import Objective
-    >>> label(Objective("latency_ms", "ms")), label(Objective("profit", "EUR", sense="max"))
-    ('latency (ms)', 'profit (EUR), maximised')
-    """
-    unit = f" ({objective.unit})" if objective.unit else ""
-    return bare_name(objective) + unit + (", maximised" if objective.sign < 0 else "")
-
-
-def bound_name(front: Front) -> str:
-    """Return what proven bounds are called in a legend."""
-    senses = {o.sense for o in front.objectives}
-    if len(senses) > 1:
-        return "bound"
-    return "upper bound" if "max" in senses else "lower bound"
 
 
 def pairs(front: Front) -> list[tuple[int, int]]:

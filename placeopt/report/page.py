@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from placeopt import registry
 from placeopt.core.errors import PlaceoptError
+from placeopt.core.fronts import words
 from placeopt.core.fronts.dominance import farthest
-from placeopt.core.fronts.gap import percent
 from placeopt.core.fronts.values import OWN_MODEL, Plan
+from placeopt.core.fronts.words import bare_name, bound_name, label, percent
 from placeopt.plot import markup
 from placeopt.plot.front_data import as_script, front_data
 from placeopt.plot.markup import (
@@ -25,8 +26,6 @@ from placeopt.plot.markup import (
 )
 from placeopt.plot.plan_page import plan_html
 from placeopt.plot.shell import asset, shell
-from placeopt.plot.style import bare_name, bound_name, label
-from placeopt.report import words
 from placeopt.version import __version__
 
 if TYPE_CHECKING:

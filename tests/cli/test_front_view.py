@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import placeopt
-from placeopt.cli.advice import example_limit, next_commands
-from placeopt.cli.front_view import picture, plan_in_words, points_table, view
-from placeopt.cli.outcome import quality, sentences
+from placeopt.cli.front_view import (
+    example_limit,
+    next_commands,
+    plan_in_words,
+    points_table,
+    view,
+)
 from placeopt.cli.tables import room
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.core.fronts.words import quality, sentences
 
 NAME = InstanceName("temporal", "drawn", "0" * 64)
 VALUES = st.one_of(st.integers(0, 5).map(float), st.floats(1e-9, 1e12), st.just(1e12))
@@ -41,29 +45,11 @@ def test_any_front_fits_any_terminal(front: Front, width: int) -> None:
     assert width < 80 or max(map(room, text.splitlines())) <= width
     knee = front.points.index(front.pick())
     table = points_table(front, knee, 80)
-    rows = [line for line in table.splitlines()[2:] if " plans lie between" not in line]
+    rows = [line for line in table.splitlines()[2:] if " between these" not in line]
     assert any(line.split()[:2] == [str(knee), "knee"] for line in rows)
     for sentence in sentences(front, front):
         assert sentence.endswith(".")
     example_limit(front)
-
-
-def test_the_picture_shows_the_goals_that_conflict() -> None:
-    """Not two that are good together; every plan and the knee has a place."""
-    goals = tuple(Objective(n, "") for n in ("time", "slowness", "cost"))
-    points = tuple(Point((float(k), 2.0 * k, 9.0 - k), {}) for k in range(10))
-    drawn = picture(Front(NAME, goals, points), 80)
-    title, *canvas = drawn.splitlines()
-    assert title.startswith("cost (upwards) against ")
-    stars = "".join(canvas[:-2])
-    assert stars.count("*") == 9 and stars.count("K") == 1
-    assert canvas[0].split("|")[0].strip() == "9" and "0" in canvas[-1]
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_there_is_no_picture_of_one_goal_or_one_plan(count: int) -> None:
-    goals = (Objective("a", ""), Objective("b", ""))[:count]
-    assert picture(Front(NAME, goals, (Point((1.0, 2.0)[:count], {}),)), 80) == ""
 
 
 def test_the_plan_is_told_as_its_problem_tells_it() -> None:

@@ -20,7 +20,7 @@ from placeopt.cli import progress
 from placeopt.cli.progress import line
 from placeopt.cli.tables import room
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.gap import up_to
+from placeopt.core.fronts.words import up_to
 from placeopt.core.runs.progress import Told
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 import placeopt
 from placeopt.cli import app
 from placeopt.core.errors import DocumentError
+from placeopt.core.fronts import words
+from placeopt.core.fronts.certificate import graded
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.gap import gap_in_words, graded, percent
 from placeopt.core.fronts.values import InstanceName, Objective, Point
-from placeopt.report import words
+from placeopt.core.fronts.words import gap_in_words, percent
 
 
 def front(points: list[tuple[float, ...]], bounds: list[tuple[float, ...]] = ()) -> Front:

@@ -18,10 +18,10 @@ pytest.importorskip("matplotlib")
 from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point, Run
+from placeopt.core.fronts.words import label
 from placeopt.plot import find_instance, plot_front, plot_plan, require
 from placeopt.plot.front_page import page
 from placeopt.plot.scene import Outline
-from placeopt.plot.style import label
 from placeopt.temporal.instance import Temporal
 
 GOALS = (

@@ -17,12 +17,13 @@ from browser import browser, needs_chromium
 import placeopt
 from placeopt import report
 from placeopt.core.errors import UsageError
+from placeopt.core.fronts import words
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point, Rejected, Run, Violation
+from placeopt.core.fronts.words import number
 from placeopt.core.problem import Problem
-from placeopt.plot.markup import Bar, clean, number, table
+from placeopt.plot.markup import Bar, clean, table
 from placeopt.registry import problem_class, specs
-from placeopt.report import words
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.summary import sums
 

@@ -15,13 +15,14 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, PlaceoptError, shown
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.gap import graded
 from placeopt.core.fronts.values import Point, Run
 from placeopt.core.problem import Problem
 from placeopt.core.runs.versions import versions
 
 #: The name of the run that proves.
 CERTIFY = "certify"
+#: What rounding can add to a value, as a share of it, or of 1 where it is less.
+_ROUNDING = 1e-9
 #: Seconds of a certificate where no time limit is given.
 OWN_SECONDS = 10.0
 
@@ -136,3 +137,36 @@ def _in_words(error: Exception) -> str:
     """Return why a proof failed: an error's own words, and its kind where they are not ours."""
     text = str(error) if isinstance(error, PlaceoptError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split()) or shown(error)
+
+
+def graded(front: Front, goal: str) -> Front:
+    """Return a front with what its bounds prove of its points.
+
+    A point is optimal, so that no plan dominates it, if no bound dominates it. A bound that
+    exceeds a value by rounding alone counts as equal to it. Any other point has a gap: the largest
+    share by which its value of `goal` could fall while no other objective gets worse; None where
+    the front has no such objective. A point that no bound covers stays as it is.
+    """
+    names, bounds = [o.name for o in front.objectives], np.array(front.bounds)
+    columns = np.ascontiguousarray(bounds.T)  # columns are compared faster than rows
+    column = names.index(goal) if goal in names else None
+    points = []
+    for point in front.points:
+        values = np.array(point.values)
+        rounded = values + _ROUNDING * np.maximum(1.0, np.abs(values))
+        within = np.logical_and.reduce(
+            [row <= value for row, value in zip(columns, rounded, strict=True)]
+        )
+        below = bounds[within]
+        if len(below) == 0:  # bounds that do not cover a plan prove nothing of it
+            points.append(point)
+            continue
+        if not (below < values).any():
+            points.append(replace(point, status="optimal", gap=None))
+            continue
+        gap = None
+        if column is not None:
+            least = below[:, column].min()
+            gap = float(1 - least / values[column]) if values[column] > 0 else 0.0
+        points.append(replace(point, status="bounded", gap=gap))
+    return replace(front, points=tuple(points))

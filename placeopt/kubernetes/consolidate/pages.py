@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from placeopt.cli.tables import table, wrapped
+from placeopt.core.fronts.words import number
 from placeopt.kubernetes.approval import listed
 from placeopt.kubernetes.approval_page import ApprovalPage, plain
 from placeopt.kubernetes.consolidate.answer import (
@@ -16,7 +17,6 @@ from placeopt.kubernetes.consolidate.situation import in_words as money
 from placeopt.kubernetes.kinds import ABSENT
 from placeopt.kubernetes.origin import OriginNote
 from placeopt.plot import markup
-from placeopt.plot.markup import number
 
 #: Lifts and reasons that a terminal shows, and nodes that one line names.
 _LIFTS, _REASONS, _NAMED = 10, 20, 8

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placeopt.core.fronts.words import number
 from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.consolidate.wishes import TYPES
-from placeopt.plot.markup import number
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Evaluation, Plan
+from placeopt.core.fronts.words import number
 from placeopt.kubernetes.capacity import is_control_plane
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.origin import key
@@ -18,7 +19,6 @@ from placeopt.kubernetes.parts import has_prices
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.kubernetes.staying import keeps_its_node
-from placeopt.plot.markup import number
 from placeopt.rolling_update.cheapest import TRIES, WORK, cheapest_plan
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
@@ -96,7 +96,7 @@ class Situation:
         Its goals are what was looked for: the cost, and no stops. So what is proven of the front is
         what is proven of the cost.
         """
-        from placeopt.core.fronts.gap import graded
+        from placeopt.core.fronts.certificate import graded
         from placeopt.core.task import Candidate, Task
         from placeopt.rolling_update.bounds import bound_vectors
 

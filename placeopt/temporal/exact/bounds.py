@@ -11,9 +11,8 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError
-from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.certificate import Bounds, graded
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.gap import graded
 from placeopt.core.task import Task
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.exact.completion import Completion

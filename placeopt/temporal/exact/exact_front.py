@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.errors import UnsupportedError
+from placeopt.core.fronts.certificate import graded
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.gap import graded
 from placeopt.core.task import Candidate, Task
 from placeopt.temporal.exact.bounds import Lines
 from placeopt.temporal.exact.certificate import Scheduler
