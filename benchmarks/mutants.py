@@ -37,15 +37,15 @@ KNOWN = ROOT / "benchmarks" / "mutants.toml"
 LONGEST = 900
 #: File of `placeopt` -> the tests of it, quick ones first.
 JUDGES = {
-    "temporal/referee": ["temporal/test_instance.py"],
-    "edge_cloud/referee": ["edge_cloud/test_instance.py"],
-    "rolling_update/referee": ["rolling_update/test_instance.py"],
-    "multi_cluster/referee": ["multi_cluster/test_instance.py"],
-    "rescheduling/referee": ["rescheduling/test_instance.py"],
-    "core/fronts/dominance": ["core/test_dominance.py", "core/test_front.py"],
-    "core/fronts/gap": ["core/test_gap.py", "core/test_front.py"],
-    "core/limits": ["core/test_limit_rules.py", "test_limits.py"],
-    "core/budget": ["core/test_budget.py", "core/test_compiling.py"],
+    "temporal/referee": ["test_judges.py", "temporal/test_instance.py"],
+    "edge_cloud/referee": ["test_judges.py", "edge_cloud/test_instance.py"],
+    "rolling_update/referee": ["test_judges.py", "rolling_update/test_instance.py"],
+    "multi_cluster/referee": ["test_judges.py", "multi_cluster/test_instance.py"],
+    "rescheduling/referee": ["test_judges.py", "rescheduling/test_instance.py"],
+    "core/fronts/dominance": ["core/test_dominance.py"],
+    "core/fronts/gap": ["core/test_gap.py"],
+    "core/limits": ["core/test_limit_rules.py"],
+    "core/budget": ["core/test_budget.py"],
     "kubernetes/budgets": ["kubernetes/test_filters.py"],
     "kubernetes/money": ["kubernetes/test_money.py"],
     "kubernetes/verify": ["kubernetes/test_verify.py"],
@@ -129,6 +129,12 @@ def serve(name: str, tree: ast.Module) -> None:
             function.__code__ = new[function.__code__.co_qualname]
     fresh = {"__name__": module.__name__, "__file__": file}
     exec(code, fresh)
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType)]
+    made = {one.__qualname__: one for one in functions if one.__globals__ is fresh}
+    for function in functions:
+        if function.__globals__ is vars(module) and function.__qualname__ in made:
+            function.__defaults__ = made[function.__qualname__].__defaults__
+            function.__kwdefaults__ = made[function.__qualname__].__kwdefaults__
     for key, value in fresh.items():
         if isinstance(value, int | float | tuple) and key in vars(module):
             setattr(module, key, value)

@@ -9,10 +9,9 @@ from temporal_instances import tiny
 
 import placeopt
 from placeopt import registry
-from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
+from placeopt.core.errors import PlaceoptError, UnsupportedError
 from placeopt.core.fronts.dominance import hypervolume
-from placeopt.core.fronts.values import Objective, names_of
-from placeopt.core.limits import fewest, in_steps, read_limits, window
+from placeopt.core.fronts.values import names_of
 
 SMALL = {
     "temporal": {"requests": 3, "max_replicas": 2, "horizon": 20},
@@ -157,39 +156,6 @@ def test_sweeps_keep_limits(asked):
     }
     (front,) = placeopt.sweep(plan).fronts
     assert (front.values[:, 1] <= most).all()
-
-
-GOALS = (Objective("a", "ms", 0.5), Objective("b", "USD"))
-
-
-def test_limits_are_read():
-    assert read_limits(["b=3", "a <= 1.3"], GOALS) == {"a": 1.3, "b": 3.0}
-    assert read_limits("a<=2", GOALS) == {"a": 2.0}
-    assert read_limits(None, GOALS) == {}
-    assert in_steps({"a": 1.3, "b": 3.1}, GOALS).tolist() == [2, 3.1]
-    assert in_steps({}, GOALS).tolist() == [np.inf, np.inf]
-    assert (fewest(None, None), fewest(3, None), fewest(None, 2.5), fewest(3, 2.5)) == (
-        None,
-        3,
-        2,
-        2,
-    )
-
-
-@pytest.mark.parametrize(
-    "wrong", ["a<3", "a", "c<=1", "a<=x", "a<=nan", {"a": None}, {"a": True}, [3]]
-)
-def test_wrong_limits_are_refused(wrong):
-    with pytest.raises(UsageError):
-        read_limits(wrong, GOALS)
-    with pytest.raises(UsageError, match="twice"):
-        read_limits(["a<=1", "a<=2"], GOALS)
-
-
-def test_the_window_of_a_sweep():
-    values = np.array([[5.0, 0], [4, 1], [3, 2], [2, 3], [1, 4]])
-    assert window(values, np.array([3.5, 3.5])) == (0.25, 1.0)
-    assert window(values, np.array([0.5, 9])) == (0.75, 1.0)
 
 
 def test_the_command(tmp_path, capsys):

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from placeopt.core.fronts import dominance
 from placeopt.core.fronts.dominance import (
+    all_reached,
     by_rays,
+    by_worth,
+    contributions,
     farthest,
     hypervolume,
     join_bounds,
@@ -115,3 +118,45 @@ def test_infinite_values_are_compared_and_do_not_end_the_process() -> None:
     low = -np.inf
     rows = [[low, low, 1.0], [low, 2.0, low], [3.0, low, low], [4.0, low, low], [np.inf] * 3]
     assert nondominated(np.array(rows)).tolist() == [True, True, True, False, False]
+
+
+def test_the_farthest_rows_do_not_depend_on_scale_or_place() -> None:
+    """After the least of each column the farthest of what is left, in shares of the range."""
+    rows = np.array([[0, 0], [10, 1], [1, 0.5], [4, 0], [0.5, 0.1]])
+    for scale, place in (([1, 1], [0, 0]), ([1, 1], [-20, 100]), ([300, 0.01], [5, -7])):
+        assert farthest(rows * scale + place, 3) == [0, 1, 2]
+    assert farthest(rows, 9) == [0, 1, 2, 3, 4] and farthest(rows, 1) == [0]
+
+
+def test_what_each_row_adds() -> None:
+    """The reference point lies a tenth of the range beyond the worst values."""
+    rows = np.array([[10.0, 30.0], [11.0, 25.0], [14.0, 20.0]])
+    assert contributions(rows) == pytest.approx([1.0, 15.0, 2.0])
+
+
+def test_the_least_of_each_column_stay_where_there_is_room_for_them() -> None:
+    rows = np.array([[0, 10], [0.1, 5], [2, 4], [5, 3.9], [5.1, 3.8]])
+    assert set(by_worth(rows, 2)[:2]) == {0, 4}
+    assert len(set(by_worth(rows, 1))) == 5 and by_worth(rows, 1)[0] in (1, 2)
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_subset_is_of_those_of_most_worth(columns: int) -> None:
+    rows = _sphere(60, columns)
+    expected = np.sort(by_worth(rows, 20)[:20])
+    assert np.array_equal(subset_by_contribution(rows, 20), expected)
+
+
+def test_bounds_are_reached_where_each_is() -> None:
+    ones = np.ones((1, 2))
+    assert all_reached(ones, ones) and all_reached(ones, 0.5 * ones)
+    assert not all_reached(ones, np.array([[1.0, 2.0]]))
+    assert not all_reached(np.empty((0, 2)), ones), "nothing is proven without bounds"
+    assert not all_reached(np.array([[1.0, 1.0], [0.0, 3.0]]), ones)
+
+
+def test_hypervolume_by_hand() -> None:
+    assert hypervolume(np.array([[1.0, 1.0]]), [3.0, 3.0]) == 4.0
+    assert hypervolume(np.array([[1.0, 1.0]]), [3.0, 3.0], plain=True) == pytest.approx(4 / 9)
+    assert hypervolume(np.array([[4.0], [2.0]]), [5.0]) == 3.0
+    assert hypervolume(np.array([[7.0]]), [5.0]) == 0.0
