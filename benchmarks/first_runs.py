@@ -28,7 +28,7 @@ Key = str
 def compiled(kind: str) -> dict[Key, tuple[int, float]]:
     """Warm a problem up; return kernels and CPU seconds of each kernel that Python called."""
     from placeopt import warm_up
-    from placeopt.core.kernels.compile import _Kernel
+    from placeopt.core.kernels.compiler import _Kernel
     from placeopt.core.runs.compiling import CLOCK
 
     costs: dict[Key, tuple[int, float]] = {}
@@ -52,7 +52,7 @@ def compiled(kind: str) -> dict[Key, tuple[int, float]]:
 def used(kind: str, method: str) -> list[Key]:
     """Answer a small instance by a method, ``certify`` by all that a proof needs; list kernels."""
     from placeopt import warm_up
-    from placeopt.core.kernels.compile import _Kernel
+    from placeopt.core.kernels.compiler import _Kernel
 
     if method == "certify":
         warm_up.prove(kind)

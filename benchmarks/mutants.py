@@ -187,6 +187,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="all faults of files with this in their name")
     asked = parser.parse_args()
     os.chdir(ROOT)
+    os.environ["HYPOTHESIS_PROFILE"] = "unshrunk"
     there = [fault for name in JUDGES if asked.only in name for fault in faults(name)]
     drawn = there if asked.only else random.Random(asked.seed).sample(there, asked.count)
     known = tomllib.loads(KNOWN.read_text(encoding="utf-8"))

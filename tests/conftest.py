@@ -18,7 +18,13 @@ from effort import THOROUGH, every, tries
 hypothesis.settings.register_profile(
     "placeopt", deadline=None, derandomize=True, database=None, max_examples=tries(20, 200)
 )
-hypothesis.settings.load_profile("placeopt")
+# Who only wants to know whether a test fails: `benchmarks/mutants.py`.
+hypothesis.settings.register_profile(
+    "unshrunk",
+    hypothesis.settings.get_profile("placeopt"),
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "placeopt"))
 
 # Tests run side by side, one on each core: threads of torch and BLAS would wait for each other,
 # which cost an example that trains an agent seven times the CPU seconds.

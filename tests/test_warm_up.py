@@ -39,7 +39,7 @@ def test_proofs_are_warmed(kind: str) -> None:
     script = (
         "import gc\n"
         "from placeopt import api\n"
-        "from placeopt.core.kernels.compile import _Kernel\n"
+        "from placeopt.core.kernels.compiler import _Kernel\n"
         "from placeopt.registry import problem_class\n"
         "from placeopt.warm_up import prove\n"
         "def there():\n"

@@ -132,7 +132,7 @@ def _no_closing() -> Any:
 
 def _no_callees() -> Any:
     """Let numba make machine code of every kernel, as it does by itself."""
-    from placeopt.core.kernels import compile as kernels
+    from placeopt.core.kernels import compiler as kernels
 
     own: Any = kernels._Kernel
     numba: Any = own.__mro__[1]

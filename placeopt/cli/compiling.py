@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,17 +70,6 @@ def _announcement(expected: Expected) -> str:
         f"compiling up to {expected.kernels} kernels, about {expected.seconds:.0f} s, once; "
         "no time limit counts it"
     )
-
-
-def interpret_kernels() -> None:
-    """Let Python run kernels, for commands that call few of them: compiling would take longer.
-
-    In a process where kernels may have been compiled already, they are.
-    """
-    if "numba" not in sys.modules:
-        from numba import config
-
-        config.DISABLE_JIT = True  # type: ignore[attr-defined]
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.commands import SOLVE, add, epilog
-from placeopt.cli.compiling import interpret_kernels
 from placeopt.cli.completion import drawn_names, size_keys
 from placeopt.cli.screen import (
     AsJson,
@@ -72,8 +71,9 @@ def check(
     Exit code 0: valid, and a plan may exist. 2: not valid. 3: no plan can exist.
     """
     from placeopt import registry
+    from placeopt.core.kernels.compile import interpret
 
-    interpret_kernels()
+    interpret()
     problem = registry.read(instance)
     verdict = _verdict(problem)
     if as_json:

@@ -57,7 +57,7 @@ def test_another_way_to_compile_is_not_served_stale(tmp_path: Path) -> None:
     """Without an edit of a kernel, too: what `callee.py` does is part of the stamp."""
     (tmp_path / "same.py").write_text(MODULE.format(factor=2))
     code = (
-        "import sys; from placeopt.core.kernels import compile as way\n"
+        "import sys; from placeopt.core.kernels import compiler as way\n"
         "way._compiler = lambda: sys.argv[1]\n"
         "import same; print(same.outer(5), len(same.outer.stats.cache_hits))"
     )

@@ -2,7 +2,7 @@
 
 numba keeps a kernel's binary beside its source and asks the source file alone whether the binary is
 still good. Here a stamp decides, which covers all that the kernel depends on
-(`placeopt.core.kernels.compile`). A wheel may bring binaries for any CPU of its platform, in a
+(`placeopt.core.kernels.compiler`). A wheel may bring binaries for any CPU of its platform, in a
 folder that is only read. They serve where the stamp and the versions of numba and Python are those
 of the build; elsewhere a kernel is compiled anew.
 

@@ -1,51 +1,25 @@
-"""One way to compile a kernel; an edit is never served stale.
+"""The marks of kernels: compiled on their first call, by `placeopt.core.kernels.compiler`.
 
-A kernel may call kernels of other files, use their constants, and take their named tuples. So the
-binary of each kernel is kept under a stamp of its own file and of the files with kernels that its
-module imports, transitively, of the constants in its module, and of how it is compiled
-(`placeopt.core.kernels.cache`).
-
-A kernel works on arrays that it is given. numba counts who uses an array, to free it in the end,
-wherever a name stands for one; in kernels of named tuples that takes more time than their work. So
-kernels here do not count, and cannot make arrays. Those that do are marked `allocating_kernel`.
+numba is imported where something is marked, and not at all in commands that let Python run kernels.
 """
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Callable
-from functools import cache, cached_property
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numpy as np
+#: Whether Python runs what is marked from now on; `interpret` says so.
+_interpreted = False
 
-from placeopt.core.kernels.cache import KernelCache
-from placeopt.core.kernels.callee import Callee, NumbaDispatcher
-from placeopt.core.kernels.numba_parts import (
-    ConfigStack,
-    Dispatcher,
-    config,
-    event,
-    sigutils,
-    types,
-)
-from placeopt.core.runs.collector import collector_at_rest
-from placeopt.core.runs.compiling import CLOCK
 
-_TUPLES: Any = types.BaseTuple
-#: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts
-#: references and gives memory.
-_OPTIONS = {
-    "nopython": True,
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-    "_nrt": False,
-}
-_ALLOCATING = {**_OPTIONS, "_nrt": True}
+def interpret() -> None:
+    """Let Python run kernels, for commands that call few of them: compiling would take longer.
+
+    In a process where kernels may have been compiled already, they are.
+    """
+    global _interpreted
+    _interpreted = "numba" not in sys.modules
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +29,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     resolve ``_allocate``. Assigning an array to a part of another one makes one; see
     `placeopt.core.kernels.rows`.
     """
-    return _compiled(function, _OPTIONS)
+    return _marked(function)
 
 
 def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,145 +38,17 @@ def inlined_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     A named tuple is handed over as all numbers of all its arrays, hundreds of them, which takes
     more time than a short kernel works. Compilers spare that by themselves where there is one call.
     """
-    return _compiled(function, {**_OPTIONS, "forceinline": True})
+    return _marked(function, inlined=True)
 
 
 def allocating_kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function that makes arrays, or returns one; else as `kernel`."""
-    return _compiled(function, _ALLOCATING)
+    return _marked(function, allocating=True)
 
 
-def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # numba sets it by name
+def _marked(function: Callable[..., Any], **how: bool) -> Callable[..., Any]:
+    if _interpreted:
         return function
-    compiled = _Kernel(function, targetoptions=options)
-    module = sys.modules[function.__module__]
-    digest = _digest(str(module.__file__), module.__name__)
-    compiled._cache = KernelCache(function, f"{digest} {_compiler()} {sorted(options.items())}")
-    compiled.kept = compiled._cache.kept
-    return compiled
+    from placeopt.core.kernels.compiler import compiled
 
-
-class _Kernel(NumbaDispatcher):  # type: ignore[misc]
-    """A kernel that is compiled once for all the constants that other kernels hand to it."""
-
-    #: Whether later runs find the binary.
-    kept = False
-
-    @cached_property
-    def _callee(self) -> Callee:
-        return Callee(self.py_func, self.targetoptions, kept=self.kept)
-
-    def compile(self, sig: Any) -> Any:
-        """Compile for arguments of some types, or load what an earlier run compiled."""
-        with CLOCK.stopped(), collector_at_rest():
-            result = super().compile(sig)
-        for made in self.overloads.values():
-            self._returns(made, counted=True)
-        return result
-
-    def _returns(self, made: Any, counted: bool) -> None:
-        """Refuse to give arrays to a caller that counts when this one does not, or the reverse.
-
-        Their memory would be freed too soon, or never.
-        """
-        if _has_array(made.signature.return_type) and counted != self.targetoptions["_nrt"]:
-            other = "it" if counted else "its caller"
-            raise TypeError(f"{self.__name__} returns an array: mark {other} allocating_kernel")
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Say how another kernel calls this one: by the types of constants, not by their values."""
-        _, kinds = self._compiler.fold_argument_types(
-            tuple(map(types.unliteral, args)),
-            {name: types.unliteral(kind) for name, kind in kws.items()},
-        )
-        if kinds in self.overloads or self._cache.has(kinds, self.targetctx):  # Python called it
-            template, made = super().get_call_template(kinds, {}), self.overloads
-        else:
-            template, made = self._callee.get_call_template(kinds, {}), self._callee.overloads
-        self._returns(made[kinds], counted=ConfigStack().top().nrt)
-        return template
-
-    def get_overload(self, sig: Any) -> Any:
-        """Return what stands for this kernel in a kernel that calls it."""
-        kinds, _ = sigutils.normalize_signature(sig)
-        if tuple(kinds) in self.overloads:
-            return super().get_overload(sig)
-        return self._callee.get_overload(sig)
-
-
-class _Listener(event.Listener):
-    """Counts what is compiled."""
-
-    def on_start(self, event: Any) -> None:
-        """A function is being compiled."""
-        kernel = event.data["dispatcher"]
-        if isinstance(kernel, _Kernel | Callee):
-            CLOCK.count(_package(kernel), kernel.py_func.__name__, kernel.kept)
-
-    def on_end(self, event: Any) -> None:
-        """It is compiled, or it failed."""
-
-
-def _package(kernel: Any) -> str:
-    """Return the part of placeopt that a kernel belongs to."""
-    module: str = kernel.py_func.__module__
-    return module.removeprefix("placeopt.").partition(".")[0]
-
-
-event.register("numba:compile", _Listener())
-
-
-@cache
-def _compiler() -> str:
-    """Return the stamp of how kernels that others call become part of them."""
-    return hashlib.sha256(
-        Path(str(sys.modules[Callee.__module__].__file__)).read_bytes()
-    ).hexdigest()
-
-
-@cache
-def _digest(file: str, module_name: str) -> str:
-    """Return the stamp of a module: its file, its constants, and the modules with kernels it uses.
-
-    The imports of a module stand above its kernels, so that they are all there when the first
-    kernel is defined.
-    """
-    module = sys.modules[module_name]
-    parts = [Path(file).read_bytes()]
-    foreign: dict[str, str] = {}
-    for name, value in sorted(vars(module).items()):
-        if not name.startswith("__") and _is_constant(value):
-            parts.append(f"{name}={value!r}".encode())
-        elif isinstance(value, np.ndarray):
-            parts.append(name.encode() + value.tobytes())
-        origin = _origin(value)
-        if origin is not None and origin is not module and origin.__file__:
-            foreign[origin.__name__] = origin.__file__
-    parts += [_digest(path, name).encode() for name, path in sorted(foreign.items())]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-
-def _is_constant(value: Any) -> bool:
-    """Return whether a kernel may have compiled in a global of this value."""
-    if isinstance(value, tuple):
-        return all(map(_is_constant, value))
-    return isinstance(value, (bool, int, float, complex, str))
-
-
-def _origin(value: Any) -> ModuleType | None:
-    """Return the module that a kernel is from, or a module that has kernels; else None."""
-    if isinstance(value, Dispatcher):
-        return sys.modules.get(value.py_func.__module__)
-    if isinstance(value, ModuleType) and any(
-        isinstance(member, Dispatcher) for member in list(vars(value).values())
-    ):
-        return value
-    return None
-
-
-def _has_array(kind: Any) -> bool:
-    """Return whether a type is one of arrays, or of tuples with some."""
-    if isinstance(kind, _TUPLES):
-        return any(map(_has_array, kind))
-    return isinstance(kind, types.Array)
+    return compiled(function, **how)
