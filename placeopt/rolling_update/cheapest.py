@@ -26,7 +26,7 @@ _ENOUGH = 3
 #: most.
 _STATES, _TRIES, TRIES = 2_000_000, 8000, 8
 #: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
-#: benchmarks/kubernetes/journey.md and take four times as long.
+#: benchmarks/kubernetes/fleets.md and take four times as long.
 _ROUNDS = 3000
 #: Searches from the end of the best plan, at most; of large instances there are none. They end
 #: where so many in a row gain nothing.

@@ -7,15 +7,15 @@ from placeopt.temporal.instance import Temporal
 
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
-#: Sizes from which MOEA/D starts from the search in parts (benchmarks/auto_stages.md), and from
+#: Sizes from which MOEA/D starts from the search in parts (benchmarks/auto.md), and from
 #: which that alone is better (benchmarks/scale.md).
 SOME_REQUESTS, MANY_REQUESTS = 20, 500
-#: Share of the budget of the search in parts before MOEA/D (benchmarks/auto_stages.md).
+#: Share of the budget of the search in parts before MOEA/D (benchmarks/auto.md).
 PARTS_SHARE = 0.2
 #: Shares of what is left that a short search and then the exact method have under a time limit.
 BEFORE_SHARE, EXACT_SHARE = 0.1, 0.65
 #: Share of a time limit after which MOEA/D begins anew from its own front, where nothing else runs,
-#: and the least limit: it may stay in a front that lacks points (benchmarks/ten_requests.md).
+#: and the least limit: it may stay in a front that lacks points (benchmarks/auto.md).
 AGAIN_SHARE, AGAIN_SECONDS = 0.5, 20.0
 #: Share of what is left after which plans of small instances are retimed, and the least time limit
 #: in seconds: benchmarks/retime.md.

@@ -1,6 +1,6 @@
 """Public functions and adapters with wrong types, shapes and numbers: refused by one clear line.
 
-`benchmarks/attack_doors.py` makes all calls of ``tests/support/door_calls.py`` and many more.
+`python tests/support/door_calls.py` makes all calls.
 """
 
 from __future__ import annotations

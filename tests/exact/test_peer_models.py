@@ -1,6 +1,5 @@
 """What the tests of MultiObjectiveAlgorithms.jl state holds of `placeopt.enumerate`.
 
-`benchmarks/enumeration/peers.py` has the slow ones too, in a table.
 """
 
 from __future__ import annotations

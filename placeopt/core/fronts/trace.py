@@ -19,7 +19,7 @@ from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Plan, Trace
 
 #: Growth of evaluations and reports from sample to sample: 50,000 evaluations make about 45
-#: samples. `benchmarks/traces.py` says what they cost; 1.15 cost half as much again.
+#: samples; 1.15 costs half as much again.
 _GROWTH = 1.25
 #: Samples of a trace; when there are more, every second one is dropped and the growth squared.
 MAX_SAMPLES = 100
