@@ -45,15 +45,9 @@ def completed(words: str, folder: Path) -> list[str]:
         ("solve min", {"mine.json"}),
         ("schema r", {"rescheduling", "rolling-update"}),
         ("check repack-1", {"repack-10x5"}),
-        ("solve toy --objectives la", {"latency_ms"}),
-        ("solve toy --objectives latency_ms,", {"latency_ms,cost_usd", "latency_ms,interruption"}),
-        ("solve toy --method bin-plans --param ", {"effort=", "lines="}),
-        ("pick front.json --budget c", {"cost_usd="}),
-        ("pick front.json --lex cost_usd,l", {"cost_usd,latency_ms"}),
         ("plot front.json --convergence --over e", {"evaluations"}),
         ("report front.json --format m", {"markdown"}),
         ("generate mul", {"multi-cluster"}),
-        ("generate temporal --size ho", {"horizon="}),
         ("import kubernetes sh", {"shop"}),
         ("import kubernetes shop --to r", {"rescheduling", "rolling-update"}),
         ("import kubernetes shop --empty-dir ", {"pin", "move"}),
@@ -64,7 +58,6 @@ def completed(words: str, folder: Path) -> list[str]:
         ),
         ("sweep st", {"study"}),
         ("warm-up edge", {"edge-cloud"}),
-        ("pick nowhere.json --budget ", set()),
     ],
 )
 def test_bash_is_told(words: str, expected: set[str], tmp_path: Path) -> None:

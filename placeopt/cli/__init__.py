@@ -16,36 +16,11 @@ from typing import Annotated, Any
 
 import typer
 
-from placeopt.cli import (
-    catalogue,
-    compiling,
-    enumerating,
-    exploring,
-    fronts,
-    instances,
-    learning,
-    reports,
-    shipped,
-    solving,
-    sweeps,
-)
 from placeopt.cli.commands import CLUSTERS, EXPERIMENTS, LEARN, LOOK, SOLVE, epilog, new_app
+from placeopt.cli.compiling import announced
 from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
-from placeopt.doors import doors
-
-_own = new_app(
-    name="placeopt",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=epilog(
-        "placeopt solve toy -o front.json",
-        "placeopt report front.json",
-        "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
-        "placeopt evaluate-policy multi-cluster-published --episodes 20",
-        "placeopt sweep study",
-    ),
-)
+from placeopt.core.spec import load
 
 
 def _version(wanted: bool) -> None:
@@ -56,7 +31,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@_own.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -68,46 +42,73 @@ def _root(
     """
 
 
-#: Commands before and behind those of doors, in the order of the help.
-_BEFORE = (
-    solving,
-    enumerating,
-    instances,
-    shipped,
-    catalogue,
-    compiling,
-    fronts,
-    exploring,
-    reports,
-)
-_AFTER = (learning, sweeps)
+#: Our modules and their commands. Who names one of these waits for no other module.
+MODULES: dict[str, tuple[str, ...]] = {
+    "solving": ("solve",),
+    "enumerating": ("enumerate",),
+    "instances": ("check", "generate"),
+    "catalogue": ("instances", "methods", "schema"),
+    "compiling": ("warm-up",),
+    "fronts": ("pick", "plot", "compare", "merge", "evaluate"),
+    "exploring": ("explore",),
+    "reports": ("report",),
+    "learning": ("policies", "train", "evaluate-policy"),
+    "sweeps": ("sweep",),
+}
 
 
 @cache
-def _built() -> typer.Typer:
-    """Return the commands with those of doors, in the order of the help."""
-    for module in _BEFORE:
-        module.register(_own)
+def _built(module: str | None = None) -> typer.Typer:
+    """Return the commands of one of our modules; by default all with those of doors, in order."""
+    app = new_app(
+        name="placeopt",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=epilog(
+            "placeopt solve toy -o front.json",
+            "placeopt report front.json",
+            "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
+            "placeopt evaluate-policy multi-cluster-published --episodes 20",
+            "placeopt sweep study",
+        ),
+    )
+    app.callback()(_root)
+    for name in MODULES if module is None else [module]:
+        load(f"placeopt.cli.{name}:register")(app)
+    if module is None:
+        _add_doors(app)
+        # The help shows groups in the order of their first commands, and doors add to any group.
+        order = [SOLVE, LOOK, CLUSTERS, LEARN, EXPERIMENTS]
+        app.registered_commands.sort(key=lambda one: _place(one.rich_help_panel, order))
+    return app
+
+
+def _add_doors(app: typer.Typer) -> None:
+    """Add the commands of doors, and the groups ``import`` and ``export``."""
+
+    from placeopt.doors import doors
+
     imports = new_app(help="Turn other formats into instances.")
     exports = new_app(help="Turn plans into scripts and manifests.")
     for door in doors():
         if door.commands is not None:
-            door.load("commands")(_own, imports, exports)
-    instances.register_imports(imports)
-    _own.add_typer(imports, name="import", rich_help_panel=CLUSTERS)
+            door.load("commands")(app, imports, exports)
+    load("placeopt.cli.instances:register_imports")(imports)
+    app.add_typer(imports, name="import", rich_help_panel=CLUSTERS)
     if exports.registered_commands:
-        _own.add_typer(exports, name="export", rich_help_panel=CLUSTERS)
-    for module in _AFTER:
-        module.register(_own)
-    # The help shows groups in the order of their first commands, and doors add to any group.
-    order = [SOLVE, LOOK, CLUSTERS, LEARN, EXPERIMENTS]
-    _own.registered_commands.sort(key=lambda one: _place(one.rich_help_panel, order))
-    return _own
+        app.add_typer(exports, name="export", rich_help_panel=CLUSTERS)
 
 
 def _place(panel: object, order: Sequence[str]) -> int:
     """Return where a group stands in the order; what has none comes last."""
     return order.index(panel) if isinstance(panel, str) and panel in order else len(order)
+
+
+def _module_of(words: Sequence[str]) -> str | None:
+    """Return which module of ours has the command of a line; None where all have to be asked."""
+    if not words or "_PLACEOPT_COMPLETE" in os.environ:
+        return None
+    return next((name for name, commands in MODULES.items() if words[0] in commands), None)
 
 
 def __getattr__(name: str) -> Any:
@@ -118,9 +119,9 @@ def __getattr__(name: str) -> Any:
 
 
 @cache
-def _command() -> Any:
-    """Return the commands, built once for a process that runs several."""
-    return typer.main.get_command(_built())
+def _command(module: str | None) -> Any:
+    """Return the commands of a module or all, built once for a process that runs several."""
+    return typer.main.get_command(_built(module))
 
 
 def main(arguments: Sequence[str] | None = None, began: float | None = None) -> None:
@@ -139,8 +140,8 @@ def main(arguments: Sequence[str] | None = None, began: float | None = None) -> 
     words = sys.argv[1:] if arguments is None else list(arguments)
     begin(words)
     try:
-        with compiling.announced(), checked_output():
-            _command()(words, prog_name="placeopt", obj=began)
+        with announced(), checked_output():
+            _command(_module_of(words))(words, prog_name="placeopt", obj=began)
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise

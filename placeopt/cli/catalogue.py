@@ -1,4 +1,4 @@
-"""``placeopt methods`` and ``schema``: what there is."""
+"""``placeopt instances``, ``methods`` and ``schema``: what there is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.commands import SOLVE, add
-from placeopt.cli.completion import document_names, method_names
+from placeopt.cli.completion import method_names, problem_names
 from placeopt.cli.screen import AsJson, emit_json, emit_table, say
 from placeopt.core.errors import require_known
 from placeopt.core.spec import COMPARED, ROLES
@@ -22,8 +22,34 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
+    add(app, instances, "placeopt instances", group=SOLVE)
     add(app, methods, "placeopt methods", "placeopt methods moead", group=SOLVE)
     add(app, schema, "placeopt schema temporal --plan > plan.schema.json", group=SOLVE)
+
+
+def instances(as_json: AsJson = False) -> None:
+    """List the instances that come with placeopt.
+
+    Every command takes such a name instead of a file.
+    """
+    from placeopt.core.files.documents import read_json
+    from placeopt.core.files.shipped import best_known
+    from placeopt.core.files.shipped import instances as shipped
+
+    results: list[dict[str, Any]] = []
+    for name, file in shipped().items():
+        known = best_known(name)
+        points = None if known is None else len(read_json(known)["points"])
+        kind = read_json(file)["problem"]
+        results.append({"name": name, "problem": kind, "best_known": points, "file": str(file)})
+    if as_json:
+        emit_json(results)
+        return
+    rows = [
+        (one["name"], one["problem"], f"{one['best_known']} points" if one["best_known"] else "-")
+        for one in results
+    ]
+    emit_table(("instance", "problem", "best known front"), rows, left=3)
 
 
 def methods(
@@ -142,7 +168,7 @@ def schema(
         typer.Argument(
             metavar="PROBLEM|front|steps",
             help="A problem, such as temporal, or a kind of file: front, steps.",
-            autocompletion=document_names,
+            autocompletion=problem_names,
         ),
     ],
     plan: Annotated[

@@ -13,7 +13,7 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.commands import LOOK, add
-from placeopt.cli.completion import instance_names, objective_keys, objective_names, words
+from placeopt.cli.completion import instance_names, words
 from placeopt.cli.front_view import about_plan, next_commands, page_of
 from placeopt.cli.plans import index_of, replayed
 from placeopt.cli.screen import (
@@ -324,7 +324,6 @@ def pick(
         Option(
             metavar="NAME=VALUE",
             help="Choose among the plans within this limit. Repeatable.",
-            autocompletion=objective_keys,
         ),
     ] = None,
     lex: Annotated[
@@ -332,7 +331,6 @@ def pick(
         Option(
             metavar="A,B",
             help="Choose the best in the first objective, then in the second, and so on.",
-            autocompletion=objective_names,
         ),
     ] = None,
     reference: Annotated[
@@ -340,7 +338,6 @@ def pick(
         Option(
             metavar="NAME=VALUE",
             help="Choose the point closest to this target. Repeatable.",
-            autocompletion=objective_keys,
         ),
     ] = None,
     pseudo_weights: Annotated[
@@ -348,7 +345,6 @@ def pick(
         Option(
             metavar="NAME=WEIGHT",
             help="Relative importance of each goal (pseudo-weights). Repeatable.",
-            autocompletion=objective_keys,
         ),
     ] = None,
     topsis: Annotated[
@@ -356,7 +352,6 @@ def pick(
         Option(
             metavar="NAME=WEIGHT",
             help="Relative importance of each goal (TOPSIS). Repeatable.",
-            autocompletion=objective_keys,
         ),
     ] = None,
     output: Output = None,

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Option
 
 from placeopt.cli.commands import SOLVE, add, epilog
-from placeopt.cli.completion import drawn_names, size_keys
+from placeopt.cli.completion import problem_names
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -155,7 +155,7 @@ def generate(
         Argument(
             metavar="PROBLEM|trace",
             help="A problem, such as temporal; or trace, for backtest.",
-            autocompletion=drawn_names,
+            autocompletion=problem_names,
         ),
     ],
     size: Annotated[
@@ -163,7 +163,6 @@ def generate(
         Option(
             metavar="KEY=VALUE",
             help="Size, such as requests=50. Repeatable. An unknown name prints the valid ones.",
-            autocompletion=size_keys,
         ),
     ] = None,
     seed: Annotated[int, Option(help="The same seed gives the same instance.")] = 0,

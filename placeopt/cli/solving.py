@@ -18,8 +18,6 @@ from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import (
     instance_names,
     method_names,
-    objective_names,
-    parameter_keys,
     policy_names,
 )
 from placeopt.cli.exploring import LOOK_SECONDS, RELOAD_SECONDS
@@ -83,7 +81,6 @@ ObjectivesOption = Annotated[
     Option(
         metavar="A,B",
         help="Objectives to consider, in this order (default: all).",
-        autocompletion=objective_names,
     ),
 ]
 LimitOption = Annotated[
@@ -135,7 +132,6 @@ ParamOption = Annotated[
     Option(
         metavar="KEY=VALUE",
         help="Parameter of the method: see `placeopt methods NAME`. Repeatable.",
-        autocompletion=parameter_keys,
     ),
 ]
 MaxMovesOption = Annotated[
@@ -241,7 +237,7 @@ def solve(
                 jobs=jobs,
                 scheduler=scheduler,
                 run_dir=run_dir,
-                on_front=_page_that_grows(plot, problem, page_of(output, instance)),
+                on_front=_page_that_grows(plot, problem, output, instance),
                 every=LOOK_SECONDS,
                 budget=budget,
                 start=begin,
@@ -308,13 +304,14 @@ def _say_doubts(problem: Problem, instance: Path) -> None:
 
 
 def _page_that_grows(
-    plot: Path | None, problem: Problem, about: dict[str, Any]
+    plot: Path | None, problem: Problem, output: Path | None, instance: Path
 ) -> Callable[[Front], None] | None:
     """Return what writes a page of what was found so far, where a page is wanted at the end."""
-    from placeopt.plot import plot_front
-
     if plot is None or plot.suffix.lower() != ".html":
         return None
+    from placeopt.plot import plot_front
+
+    about = page_of(output, instance)
 
     def write(front: Front) -> None:
         with suppress(DocumentError):  # the run goes on where a disk is full

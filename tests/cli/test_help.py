@@ -84,3 +84,17 @@ def test_examples_run_in_an_empty_folder(tmp_path: Path) -> None:
         for line in dict.fromkeys(lines):
             words = line.removeprefix("placeopt ").partition(" > ")[0]
             run(words.replace("--time-limit 20", "--time-limit 1"))
+
+
+def test_a_named_command_loads_no_other_module() -> None:
+    """Each module registers the commands that its name stands for; a line asks the one it needs."""
+    for module, commands_of in cli.MODULES.items():
+        alone = get_command(cli._built(module))
+        assert set(getattr(alone, "commands", {})) == set(commands_of), module
+        for name in commands_of:
+            assert cli._module_of([name, "--help"]) == module
+            both = (alone.commands[name], TREE[(name,)])  # type: ignore[attr-defined]
+            assert both[0].help == both[1].help
+            assert [p.opts for p in both[0].params] == [p.opts for p in both[1].params]
+    for words in ([], ["--help"], ["import", "kubernetes"], ["consolidate"], ["sovle"]):
+        assert cli._module_of(words) is None
