@@ -51,7 +51,7 @@ def completed(words: str, folder: Path) -> list[str]:
         ("import kubernetes sh", {"shop"}),
         ("import kubernetes shop --to r", {"rescheduling", "rolling-update"}),
         ("import kubernetes shop --empty-dir ", {"pin", "move"}),
-        ("export kubernetes front.json --format node", {"node-groups", "node-pools"}),
+        ("export kubernetes front.json --format node", {"node-groups"}),
         (
             "evaluate-policy multi-cluster-p",
             {"multi-cluster-published", "multi-cluster-published-dqn"},

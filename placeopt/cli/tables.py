@@ -9,6 +9,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
 
+from placeopt.plot.blocks import Block, Bullets, Figures, Sentence, Table, in_words
+from placeopt.plot.markup import is_number
+
 #: Between two columns.
 _GAP = "  "
 #: Narrowest column of sentences.
@@ -60,6 +63,33 @@ def table(
     for row in body:
         lines += _line(row, widths, left)
     return "\n".join(line.rstrip() for line in lines)
+
+
+def on_screen(blocks: Iterable[Block], width: int | None) -> str:
+    """Return blocks for a terminal of so many columns; of what is folded away the title."""
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, Sentence):
+            lines += wrapped(plain(block.text), width or 10**6)
+        elif isinstance(block, Figures):
+            lines += [f"{plain(name)}: {plain(figure)}" for name, figure, _ in block.entries]
+        elif isinstance(block, Bullets):
+            lines += ["", f"{plain(block.title)}:"]
+            lines += [line for text in block.texts for line in wrapped(plain(text), width or 10**6)]
+        elif isinstance(block, Table):
+            rows = [[in_words(cell) for cell in row] for row in block.rows[: block.most]]
+            told = [
+                k for k in range(len(block.columns)) if not all(is_number(row[k]) for row in rows)
+            ]
+            lines += ["", f"{plain(block.title)}:", ""]
+            left = next((k for k in range(len(block.columns)) if k not in told), len(told))
+            lines.append(table(block.columns, rows, left=left, text=told, width=width))
+            if len(block.rows) > block.most:
+                count = f"{len(block.rows) - block.most:,} more {block.more}"
+                lines.append(f"and {count}: --format markdown has all")
+        else:
+            lines += ["", f"{plain(block.title)}: --format markdown has it"]
+    return "\n".join(lines)
 
 
 def plain(text: str) -> str:

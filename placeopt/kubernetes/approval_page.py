@@ -18,8 +18,9 @@ from placeopt.kubernetes.approval import (
     listed,
 )
 from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
-from placeopt.kubernetes.notes import escape
-from placeopt.plot.markup import Bar, Cell, Mark, bullets, details, paragraphs, table
+from placeopt.plot.blocks import Block, Bullets, Figures, Folded, Sentence, Table, html
+from placeopt.plot.blocks import markdown as in_markdown
+from placeopt.plot.markup import Bar, Cell, Mark
 
 _MAX_STEPS, _MAX_SPACES = 200, 40
 _LEAVING, _MONTHS = ("node", "pods out", "workloads"), ("namespace", "now", "after", "change")
@@ -95,7 +96,7 @@ def _transition(approval: Approval) -> str:
     """Return what runs twice while the plan is carried out, in a sentence."""
     extra = approval.transition
     if not extra.nodes:
-        return "On the way nothing runs twice: every node of the plan hosts something now."
+        return "On the way no node is paid for twice: all that the plan uses host something now."
     unit, several = f" {approval.unit}" if approval.unit else "", "" if extra.nodes == 1 else "s"
     told = (
         f"On the way {extra.nodes} newly used node{several} ({number(extra.price)}{unit}) run"
@@ -140,52 +141,59 @@ def _rests_on(approval: Approval) -> list[tuple[str, list[str]]]:
     return results
 
 
-def approval_html(approval: Approval) -> str:
-    """Return what an approver reads, as HTML."""
-    told = [f"Buy first: {approval.buy}."] if approval.buy else []
-    told += [f"Freed: {listed(approval.freed)}."] if approval.freed else []
-    told += [f"Newly used: {listed(approval.opened)}."] if approval.opened else []
-    html = paragraphs([*told, *approval.broken_budgets[:12], approval.gap(), *_money(approval)])
-    html += _months_table(approval)
+def blocks(approval: Approval) -> list[Block]:
+    """Return what an approver reads below the figures."""
+    told = [Sentence(f"Buy first: {approval.buy}.")] if approval.buy else []
+    told += [Sentence(f"Freed: {listed(approval.freed)}.")] if approval.freed else []
+    told += [Sentence(f"Newly used: {listed(approval.opened)}.")] if approval.opened else []
+    broken = [f"The plan breaks the instance: {v.message}" for v in approval.verdict.violations[:8]]
+    told += [Sentence(text, strong=True) for text in (*broken, *approval.broken_budgets[:12])]
+    told += map(Sentence, (approval.gap(), *_money(approval)))
+    if approval.survival:
+        told.append(Sentence(f"Survives the loss of any one node: {approval.survival}."))
+    result: list[Block] = [*told]
+    if approval.namespaces:
+        months = _months(approval)
+        title = f"{approval.currency} a month by namespace"
+        rows = [(name, round(a, 2), round(b, 2), round(c, 2)) for name, a, b, c in months]
+        result.append(Table(title, _MONTHS, rows))
     if approval.leaving:
-        html += table("What leaves which node", _LEAVING, approval.leaving)
-    html += _places_table(approval)
+        result.append(Table("What leaves which node", _LEAVING, approval.leaving, "nodes"))
+    result += _places_tables(approval)
     if approval.new_requests:
-        html += table("New requests of containers", _REQUESTS, approval.new_requests)
-    html += details(f"Steps, in order ({len(approval.steps):,})", _steps_table(approval))
+        result.append(Table("New requests of containers", _REQUESTS, approval.new_requests))
+    result.append(Folded(f"Steps, in order ({len(approval.steps):,})", [_steps_table(approval)]))
     loads = [(name, Bar(before), Bar(after)) for name, before, after in approval.headroom]
-    html += table("In use, of the nodes in use", ("resource", "now", "after"), loads)
-    if rests := _rests_on(approval):
-        html += "<h3>What the plan rests on</h3>"
-        for heading, sentences in rests:
-            html += paragraphs([f"{heading}:"]) + bullets(sentences)
-    return html
+    result.append(Table("In use, of the nodes in use", ("resource", "now", "after"), loads))
+    return [*result, *(Bullets(*told) for told in _rests_on(approval))]
 
 
-def _months_table(approval: Approval) -> str:
-    if not approval.namespaces:
-        return ""
-    months = _months(approval)
-    rows = [(name, round(a, 2), round(b, 2), round(c, 2)) for name, a, b, c in months]
-    return table(f"{approval.currency} a month by namespace", _MONTHS, rows)
+def approval_html(approval: Approval) -> str:
+    """Return what an approver reads, as HTML; a page has the figures on top."""
+    return html(blocks(approval))
 
 
-def _places_table(approval: Approval) -> str:
+def markdown(approval: Approval, title: str) -> str:
+    """Return what an approver reads, as markdown for a pull request."""
+    return in_markdown([Figures(approval.tiles()), *blocks(approval)], title)
+
+
+def _places_tables(approval: Approval) -> list[Block]:
     """Return where replicas are, now and after; what does not change is folded away."""
     changed = [w for w in approval.workloads if w.is_changed]
     same = [w for w in approval.workloads if not w.is_changed]
-    html = ""
+    columns, results = _columns_of_places(approval), list[Block]()
     if changed:
         rows = [_places(approval, w) for w in changed]
-        columns = _columns_of_places(approval)
-        html = table(f"Replicas per node and {_zone(approval)}", columns, rows, more="workloads")
+        title = f"Replicas per node and {_zone(approval)}"
+        results.append(Table(title, columns, rows, "workloads"))
     if same:
         rows = [_places(approval, w) for w in same]
         one = len(same) == 1
         count = f"{len(same):,} workload{'' if one else 's'} of several replicas"
-        inside = table("As now", _columns_of_places(approval), rows, more="workloads")
-        html += details(f"{count} {'stays as it is' if one else 'stay as they are'}", inside)
-    return html
+        title = f"{count} {'stays as it is' if one else 'stay as they are'}"
+        results.append(Folded(title, [Table("As now", columns, rows, "workloads")]))
+    return results
 
 
 def _zone(approval: Approval) -> str:
@@ -196,7 +204,14 @@ def _zone(approval: Approval) -> str:
 def _columns_of_places(approval: Approval) -> tuple[str, ...]:
     zones = (f"per {_zone(approval)} now", f"per {_zone(approval)} after")
     several = len(approval.problem.arrays.clusters) > 1
-    return ("workload", "replicas", "per node now", "per node after", *(zones * several), "")
+    return (
+        "workload",
+        "replicas",
+        "per node now",
+        "per node after",
+        *(zones * several),
+        "redundancy",
+    )
 
 
 def _places(approval: Approval, w: WorkloadPlaces) -> tuple[Cell, ...]:
@@ -242,60 +257,11 @@ def _sum(name: str, rows: Sequence[NamespaceCost]) -> NamespaceCost:
     return NamespaceCost(name, sum(row.now for row in rows), sum(row.after for row in rows))
 
 
-def _steps_table(approval: Approval) -> str:
+def _steps_table(approval: Approval) -> Table:
     """Return the steps by workloads; those who make them find the pods in the script."""
     rows: list[tuple[Cell, ...]] = [
         (str(k + 1), what, Mark(action, tone), source, target)
         for k, (what, action, tone, source, target) in enumerate(approval.journeys())
     ]
     columns = ("step", "workload", "what", "from", "to")
-    return table("Steps by workload", columns, rows, most=_MAX_STEPS, more="steps")
-
-
-def markdown(approval: Approval, title: str) -> str:
-    """Return what an approver reads, as markdown for a pull request."""
-    lines = [f"## {plain(title)}", ""]
-    lines += [
-        f"* **{plain(name)}: {plain(figure)}**" + (f" ({plain(hint)})" if hint else "")
-        for name, figure, hint in approval.tiles()
-    ]
-    lines += [f"* {plain(text)}" for text in (approval.gap(), *_money(approval))]
-    if approval.survival:
-        lines += [f"* Survives the loss of any one node: {plain(approval.survival)}"]
-    for violation in approval.verdict.violations[:8]:
-        lines.append(f"* **The plan breaks the instance:** {plain(violation.message)}")
-    lines += [f"* **{plain(text)}**" for text in approval.broken_budgets[:12]]
-    lines += [f"* Buy first: {plain(approval.buy)}"] if approval.buy else []
-    lines += [f"* Freed: {plain(listed(approval.freed))}"] if approval.freed else []
-    lines += [f"* Newly used: {plain(listed(approval.opened))}"] if approval.opened else []
-    if approval.namespaces:
-        head = f"{plain(approval.currency)} a month by namespace"
-        lines += ["", f"| {head} | now | after | change |", "|---|---|---|---|"]
-        lines += [
-            f"| {plain(n)} | {a:,.2f} | {b:,.2f} | {c:+,.2f} |" for n, a, b, c in _months(approval)
-        ]
-    if approval.leaving:
-        lines += ["", "| node | pods out | workloads |", "|---|---|---|"]
-        lines += [f"| {plain(n)} | {c} | {plain(what)} |" for n, c, what in approval.leaving[:40]]
-    if falling := [w for w in approval.workloads if w.falls]:
-        columns = [*_columns_of_places(approval)[:-1], "redundancy falls"]
-        lines += ["", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-        for w in falling[:40]:
-            cells = [*map(str, _places(approval, w)[:-1]), w.falls]
-            lines.append(f"| {' | '.join(map(plain, cells))} |")
-    if new := approval.new_requests[:40]:
-        lines += ["", f"| {' | '.join(_REQUESTS)} |", "|---|---|---|---|---|---|"]
-        lines += [f"| {' | '.join(map(plain, row))} |" for row in new]
-    shares = [f"{n} {b:.0%} → {c:.0%}" for n, b, c in approval.headroom]
-    lines += ["", f"In use, of the nodes in use: {', '.join(map(plain, shares))}."]
-    for heading, sentences in _rests_on(approval):
-        lines += ["", f"<details><summary>{heading}</summary>", ""]
-        lines += [f"* {plain(text)}" for text in sentences]
-        lines += ["", "</details>"]
-    return "\n".join(lines)
-
-
-def plain(text: str) -> str:
-    """Return text that markdown shows as it is, on one line."""
-    shown = escape(text)
-    return "".join(f"\\{c}" if c in "\\`*_[]|#~" else c for c in shown)
+    return Table("Steps by workload", columns, rows, "steps", _MAX_STEPS)

@@ -85,9 +85,7 @@ def table(
     The first column names the row; numbers are aligned to the right.
     """
     shown = rows[:most]
-    numeric = [
-        bool(shown) and all(_is_number(row[c]) for row in shown) for c in range(len(columns))
-    ]
+    numeric = [bool(shown) and all(is_number(row[c]) for row in shown) for c in range(len(columns))]
     head = "".join(
         f'<th scope="col"{_number_class(yes)}>{clean(name)}</th>' if name else "<td></td>"
         for name, yes in zip(columns, numeric, strict=True)
@@ -100,7 +98,8 @@ def table(
     return f"{region}{whole}</div>" + paragraphs([left] if len(rows) > most else [], "note")
 
 
-def _is_number(cell: Cell) -> bool:
+def is_number(cell: Cell) -> bool:
+    """Return whether a cell is a number, or a text that looks like one."""
     text = cell.text if isinstance(cell, Strong) else cell
     return isinstance(text, (int, float)) or (
         isinstance(text, str) and _NUMBER.fullmatch(text) is not None

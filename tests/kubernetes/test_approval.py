@@ -124,7 +124,7 @@ def test_markdown_for_a_pull_request(shop: Path, capsys: pytest.CaptureFixture[s
     assert text.startswith("## Plan for shop\n\n* **cost of nodes in use: 1.5 → 1 USD/h** (-33%")
     assert (
         "| n2 | 2 | shop/cart, shop/web |" in text
-        and "| shop/cart | 2 | 1 + 1 | 2 | a 1, b 1 | a 2 | one zone |" in text
+        and "| shop/cart | 2 | 1 + 1 | 2 | a 1, b 1 | a 2 | falls: one zone |" in text
     )
     assert "pods with &lt;b&gt; local" in text
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
@@ -15,7 +14,7 @@ from placeopt.core.files.documents import validate
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import ApprovalPage, markdown
 from placeopt.kubernetes.candidates import read_candidates
-from placeopt.kubernetes.export import export, nodepools
+from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.notes import Notes
@@ -120,7 +119,7 @@ def test_the_solver_buys_what_is_cheaper(tmp_path: Path) -> None:
     assert (change.buy, change.free) == (("buy-x.big-1",), ("n1", "n2"))
 
 
-def test_the_export_lists_what_to_buy_and_takes_the_names_it_got(tmp_path: Path) -> None:
+def test_the_export_lists_what_to_buy(tmp_path: Path) -> None:
     done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,12\n")
     front = api.solve(done.problem, "repack", seed=1)
     plan = min(front.points, key=lambda p: p.values[0]).plan
@@ -130,11 +129,7 @@ def test_the_export_lists_what_to_buy_and_takes_the_names_it_got(tmp_path: Path)
     assert (group["machine_type"], group["count"]) == ("x.big", 1)
     assert group["labels"]["node.kubernetes.io/instance-type"] == "x.big"
     assert groups["free"] == ["n1", "n2"]
-    script = export(done.problem, plan, done.origin, form="commands", bought={candidate: "ip-7"})
-    assert candidate not in script
-    assert "ip-7" in script
-    with pytest.raises(UsageError, match="no such candidate"):
-        export(done.problem, plan, done.origin, form="commands", bought={"buy-y-1": "ip-7"})
+    assert f"$(real {candidate})" in export(done.problem, plan, done.origin, form="commands")
 
 
 def test_steps_say_what_to_buy_and_verify_knows_it(tmp_path: Path) -> None:
@@ -166,87 +161,6 @@ def test_the_report_says_what_to_buy_first(tmp_path: Path) -> None:
     page = html(front, problem=done.problem, index=index, approved=told)
     assert "Buy first: 1 x x.big in a." in page
     assert page.count("1,095 USD a month") == 1 and "less in a month" not in page
-
-
-#: Fields of a NodePool that keeps a number of nodes, as Karpenter documents them (karpenter.sh/v1);
-#: a set: any keys.
-FIELDS: dict[str, Any] = {
-    "apiVersion": str,
-    "kind": str,
-    "metadata": {"name": str},
-    "spec": {
-        "replicas": int,
-        "limits": {"nodes": int},
-        "template": {
-            "metadata": {"labels": dict},
-            "spec": {
-                "nodeClassRef": {"group": str, "kind": str, "name": str},
-                "requirements": [{"key": str, "operator": str, "values": list}],
-                "taints": [{"key": str, "value": str, "effect": str}],
-            },
-        },
-    },
-}
-
-
-def documented(found: Any, fields: Any) -> bool:
-    """Whether all fields are documented ones, of their types."""
-    if isinstance(fields, dict):
-        return all(k in fields and documented(v, fields[k]) for k, v in found.items())
-    if isinstance(fields, list):
-        return all(documented(entry, fields[0]) for entry in found)
-    return isinstance(found, fields)
-
-
-def test_what_to_buy_as_node_pools(tmp_path: Path) -> None:
-    """Requirements, taints and the number of nodes; what to free with its own pool."""
-    table = f"{HEAD},taints,labels\nx.big,4,8Gi,a,,0.5,2,,team=shop;kubernetes.io/odd=1\n"
-    done = imported(tmp_path, table)
-    done.origin.nodes["n1"].labels["karpenter.sh/nodepool"] = "general"
-    front = api.solve(done.problem, "repack", seed=1)
-    plan = min(front.points, key=lambda p: p.values[0]).plan
-    text = export(done.problem, plan, done.origin, form="node-pools", node_class="g.x/Kind/mine")
-    [pool] = list(yaml.safe_load_all(text))
-    assert documented(pool, FIELDS) and pool["kind"] == "NodePool"
-    assert pool["metadata"]["name"] == "placeopt-x-big-a-spot"
-    assert pool["spec"]["replicas"] == pool["spec"]["limits"]["nodes"] == 1
-    template = pool["spec"]["template"]
-    asked = {r["key"]: r["values"] for r in template["spec"]["requirements"]}
-    assert asked["node.kubernetes.io/instance-type"] == ["x.big"]
-    assert asked["topology.kubernetes.io/zone"] == ["a"]
-    assert asked["karpenter.sh/capacity-type"] == ["spot"]
-    assert {r["operator"] for r in template["spec"]["requirements"]} == {"In"}
-    assert template["spec"]["nodeClassRef"] == {"group": "g.x", "kind": "Kind", "name": "mine"}
-    assert template["metadata"]["labels"] == {"team": "shop"}
-    head = [line for line in text.splitlines() if line.startswith("#")]
-    assert "# Buys 1 nodes: 2 USD/h before, 0.5 after." in head
-    assert "# Frees n1 of NodePool general: kubectl delete node n1, when the plan is done." in head
-    assert any("may not set the labels kubernetes.io/odd" in line for line in head)
-    with pytest.raises(UsageError, match="GROUP/KIND/NAME"):
-        export(done.problem, plan, done.origin, form="node-pools", node_class="mine")
-    with pytest.raises(UsageError, match="NodePools need the labels"):
-        export(done.problem, plan, form="node-pools")
-
-
-def test_node_pools_have_the_taints_of_their_machines(tmp_path: Path) -> None:
-    done = imported(tmp_path, f"{HEAD},taints\nx.big,4,8Gi,a,0.5,,2,k=v:NoSchedule;q:NoExecute\n")
-    name = next(n["name"] for n in done.document["nodes"] if n.get("candidate"))
-    assert done.origin.nodes[name].absent
-    pool, dropped = nodepools._pool(
-        "x",
-        {
-            "machine_type": "x.big",
-            "labels": done.origin.nodes[name].labels,
-            "taints": done.origin.nodes[name].taints,
-            "count": 2,
-        },
-        {"group": "g", "kind": "k", "name": "n"},
-    )
-    assert documented(pool, FIELDS) and dropped == ["kubernetes.io/hostname"]
-    assert pool["spec"]["template"]["spec"]["taints"] == [
-        {"key": "k", "value": "v", "effect": "NoSchedule"},
-        {"key": "q", "effect": "NoExecute"},
-    ]
 
 
 def test_a_line_per_zone_and_price(tmp_path: Path) -> None:

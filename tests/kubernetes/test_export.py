@@ -584,22 +584,6 @@ def test_stateful_sets_are_bound_to_no_node_afterwards(
     assert "patch statefulset db" in done.stdout
 
 
-@NEEDS_TOOLS
-def test_the_commands_in_the_json_do_the_same(tmp_path: Path) -> None:
-    """Set up, steps and finish, line by line in one shell."""
-    problem = shop()
-    document = parse_json(export(problem, PLAN, shop_origin(problem), form="json"))
-    body = [
-        *document["setup"],
-        *(line for step in document["steps"] for line in step["commands"]),
-        *document["finish"],
-    ]
-    machine = Machine(tmp_path, "\n".join(["set -euo pipefail", *body]))
-    done = machine.run()
-    assert done.returncode == 0, done.stderr
-    assert workloads_on_nodes(machine.state) == EXPECTED
-
-
 def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
     """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` prints."""
     items: list[dict[str, Any]] = [

@@ -307,7 +307,7 @@ def test_the_report_has_months_by_namespace(tmp_path: Path) -> None:
         ("data", 140.16, 70.08),
     }
     text, page = markdown(made, "x"), approval_html(made)
-    assert "| USD a month by namespace | now | after | change |" in text
+    assert "### USD a month by namespace\n\n| namespace | now | after | change |" in text
     assert "| data | 140.16 | 70.08 | -70.08 |" in text
     assert "| together | 280.32 | 140.16 | -140.16 |" in text
     assert "USD a month by namespace" in page and "140.16" in page
@@ -361,7 +361,7 @@ def test_what_runs_twice_on_the_way(tmp_path: Path) -> None:
     told = "1 newly used node (0.06 USD/h) runs beside those that are freed at the end: about 0 USD"
     assert told in markdown(made, "x")
     made = approved(two_spaces(tmp_path), [("api-7d9f-0", "n0")])
-    assert made.transition.cost == 0 and "nothing runs twice" in markdown(made, "x")
+    assert made.transition.cost == 0 and "no node is paid for twice" in markdown(made, "x")
 
 
 @pytest.mark.parametrize("name", ["n2", "n3", "n4"])

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from little_clusters import Json, deployment, imported, node, texts
 
-from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.purchases import arrivals
 from placeopt.kubernetes.importing import Imported
 
@@ -116,16 +114,6 @@ def test_what_a_plan_does_not_keep_is_named(case: str, tmp_path: Path) -> None:
     assert ("frees no node" in told) == any("frees no node" in part for part in named)
 
 
-def bought(done: Imported, names: list[str]) -> Json:
-    """Return the plan that moves a pod to each of some nodes."""
-    space = done.document["applications"][0]
-    steps = [
-        {"application": space["name"], "microservice": m["name"], "to": to}
-        for m, to in zip(space["microservices"], names, strict=False)
-    ]
-    return {"steps": steps}
-
-
 def term(operator: str, *values: str) -> Json:
     one = {"key": POOL, "operator": operator, **({"values": list(values)} if values else {})}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [one]}]}
@@ -150,28 +138,9 @@ def test_a_name_that_pods_ask_for_is_kept(case: str, tmp_path: Path) -> None:
     workload, kept = ASKING[case]
     done = shop(tmp_path, [pool()], workload)
     name = next(n["name"] for n in done.document["nodes"] if n.get("candidate"))
-    plan = bought(done, [name])
-    text = export(done.problem, plan, done.origin, form="node-pools")
-    (made,) = yaml.safe_load_all(text)
-    assert (made["metadata"]["name"] == "cheap") == kept
-    assert ("so it keeps the name" in text) == kept
-    assert made["spec"]["replicas"] == 1
     node = next(n for n in done.problem.nodes if n.name == name)  # type: ignore[attr-defined]
     (wanted,) = arrivals([node], done.origin)["nodes"]
     assert (wanted["labels"].get(POOL) == "cheap") == kept
-
-
-def test_machine_types_of_one_name_are_one_pool(tmp_path: Path) -> None:
-    """As two objects of one name cannot be; what Karpenter may choose is said."""
-    done = shop(tmp_path, [pool()], {"nodeSelector": {POOL: "cheap"}})
-    names = [f"buy-cheap-{kind}-us-east-1a-1" for kind in ("m5.large", "m5.xlarge")]
-    text = export(done.problem, bought(done, names), done.origin, form="node-pools")
-    (made,) = yaml.safe_load_all(text)
-    spec = made["spec"]
-    assert (spec["replicas"], spec["limits"]) == (2, {"nodes": 2})
-    values = {t["key"]: t["values"] for t in spec["template"]["spec"]["requirements"]}
-    assert values["node.kubernetes.io/instance-type"] == ["m5.large", "m5.xlarge"]
-    assert "1 x m5.large, 1 x m5.xlarge; Karpenter chooses among these" in text
 
 
 def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
@@ -179,9 +148,7 @@ def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
     objects = json.loads((folder / "nodepool_label.json").read_text())["items"]
     files = {"prices": [folder / "types.csv"], "candidates": folder / "np_spot.json"}
     done = imported(tmp_path, objects, files=files)
-    plan = bought(done, ["buy-spot-m5.xlarge-us-east-1a-spot-1"] * 2)
-    (made,) = yaml.safe_load_all(export(done.problem, plan, done.origin, form="node-pools"))
-    assert made["metadata"]["name"] == "spot"
+    assert done.origin.nodes["buy-spot-m5.xlarge-us-east-1a-spot-1"].pool_asked
     told = texts(done, "not-expressed")
     assert "consolidateAfter Never, budget nodes 0" in told
 

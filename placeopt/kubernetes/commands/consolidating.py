@@ -194,10 +194,15 @@ def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, Co
 def _show(found: ConsolidationAnswer, form: str) -> None:
     import sys
 
+    from placeopt.cli.tables import on_screen
     from placeopt.core.files.documents import layout
-    from placeopt.kubernetes.consolidate.pages import markdown, on_terminal
+    from placeopt.kubernetes.consolidate.pages import blocks, markdown
 
     if form == "json":
         deliver(layout(found.model_dump(mode="json")), None)
     else:
-        emit(markdown(found) if form == "markdown" else on_terminal(found, width_of(sys.stdout)))
+        emit(
+            markdown(found)
+            if form == "markdown"
+            else on_screen(blocks(found), width_of(sys.stdout))
+        )

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from placeopt.cli.commands import CLUSTERS, add, epilog
 from placeopt.cli.completion import cluster_names, instance_names, words
 from placeopt.cli.plans import plan_in
-from placeopt.cli.screen import Output, Plans, Quiet, deliver, say, split_pair, warn
+from placeopt.cli.screen import Output, Plans, Quiet, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find, find_cluster
@@ -61,24 +61,10 @@ def export_kubernetes(
         str | None,
         Option(
             "--format",
-            metavar="commands|json|node-groups|node-pools|karmada",
-            help="commands (kubectl script), json (steps), node-groups (JSON) or node-pools "
-            "(Karpenter) to buy, karmada (policies). The default depends on the problem.",
+            metavar="commands|json|node-groups|karmada",
+            help="commands (kubectl script), json (steps), node-groups (JSON) to buy, karmada "
+            "(policies). The default depends on the problem.",
             autocompletion=export_formats,
-        ),
-    ] = None,
-    bought: Annotated[
-        list[str] | None,
-        Option(
-            metavar="CANDIDATE=NODE",
-            help="commands: node that was bought for a candidate. Repeatable.",
-        ),
-    ] = None,
-    node_class: Annotated[
-        str | None,
-        Option(
-            metavar="GROUP/KIND/NAME",
-            help="node-pools: node class (default: karpenter.k8s.aws/EC2NodeClass/default).",
         ),
     ] = None,
     namespace: Annotated[
@@ -87,7 +73,7 @@ def export_kubernetes(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a plan into a kubectl script, steps as JSON, node pools or Karmada policies.
+    """Turn a plan into a kubectl script, steps as JSON, machines to buy or Karmada policies.
 
     It contacts neither your cluster nor the network.
     """
@@ -101,16 +87,7 @@ def export_kubernetes(
     problem = registry.read(file)
     plan = plan_in(plans, problem, point)
     known = origins.read(beside) if origin is not None or beside.exists() else None
-    names = dict(split_pair(item, "=", "--bought", "CANDIDATE=NODE") for item in bought or ())
-    text = export(
-        problem,
-        plan,
-        known,
-        form=form,
-        namespace=namespace,
-        bought=names,
-        node_class=node_class,
-    )
+    text = export(problem, plan, known, form=form, namespace=namespace)
     if known is not None and problem.problem in ("rolling-update", "rescheduling"):
         _require_schedulable(problem, plan, known)
     deliver(text, output)

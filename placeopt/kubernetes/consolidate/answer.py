@@ -10,7 +10,6 @@ from pydantic import Field
 from placeopt.core.problem import Record
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.consolidate.lifts import Lifted
-from placeopt.kubernetes.consolidate.reasons import NodeWhy, Reason
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.origin import OriginNote
 
@@ -96,7 +95,7 @@ class ConsolidationAnswer(Record):
     breaks: tuple[str, ...] = ()
     """What the plan breaks: PodDisruptionBudgets, or rules where no plan keeps all."""
     gone: tuple[str, ...] = ()
-    """Nodes to delete at the end."""
+    """Nodes to delete at the end, in the order in which they become empty."""
     idle: tuple[str, ...] = ()
     """Those of them that host nothing already."""
     together: tuple[str, ...] = ()
@@ -122,7 +121,7 @@ class ConsolidationAnswer(Record):
 
 def answer(
     base: Situation,
-    nodes: Sequence[NodeWhy],
+    nodes: Sequence[NodeRecord],
     lifts: Sequence[Lifted],
     stopping: Situation | None = None,
 ) -> ConsolidationAnswer:
@@ -132,12 +131,11 @@ def answer(
     ----------
     base : Situation
         The cluster and its plan.
-    nodes : sequence of NodeWhy
+    nodes : sequence of NodeRecord
     lifts : sequence of Lifted
     stopping : Situation, optional
         The plan that may stop pods.
     """
-    saves = {one.lift.key: one.saving for one in lifts}
     broken = [violation.message for violation in base.verdict.violations]
     return ConsolidationAnswer(
         unit=base.unit,
@@ -161,17 +159,7 @@ def answer(
         bought=tuple(base.bought),
         unpriced=tuple(base.unpriced),
         if_stopping=None if stopping is None else _stopping(base, stopping),
-        nodes=tuple(
-            NodeRecord(
-                name=why.name,
-                machine_type=why.machine_type,
-                zone=why.zone,
-                cost=_cents(why.cost),
-                pods=why.pods,
-                reasons=tuple(_reason(reason, saves) for reason in why.reasons),
-            )
-            for why in nodes
-        ),
+        nodes=tuple(nodes),
         lifts=tuple(map(_lift, sorted(lifts, key=lambda one: -_known(one.saving)))),
         notes=base.imported.origin.notes,
     )
@@ -193,16 +181,6 @@ def _lift(one: Lifted) -> LiftRecord:
         pods=len(one.lift.pods),
         saves=None if one.saving is None else _cents(one.saving),
         frees=tuple(one.frees),
-    )
-
-
-def _reason(reason: Reason, saves: dict[tuple[str, str], float | None]) -> ReasonRecord:
-    saved = None if reason.lift is None else saves.get(reason.lift)
-    return ReasonRecord(
-        text=reason.text,
-        subject=reason.subject,
-        pods=reason.pods,
-        lifting_saves=None if saved is None else _cents(saved),
     )
 
 

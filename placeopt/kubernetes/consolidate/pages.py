@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from placeopt.cli.tables import table, wrapped
 from placeopt.core.fronts.words import number
 from placeopt.kubernetes.approval import listed
-from placeopt.kubernetes.approval_page import ApprovalPage, plain
+from placeopt.kubernetes.approval_page import ApprovalPage
 from placeopt.kubernetes.consolidate.answer import (
     ConsolidationAnswer,
-    LiftRecord,
     NodeRecord,
     ReasonRecord,
 )
@@ -16,10 +14,11 @@ from placeopt.kubernetes.consolidate.situation import NODES
 from placeopt.kubernetes.consolidate.situation import in_words as money
 from placeopt.kubernetes.kinds import ABSENT
 from placeopt.kubernetes.origin import OriginNote
-from placeopt.plot import markup
+from placeopt.plot.blocks import Block, Folded, Sentence, Table, html
+from placeopt.plot.blocks import markdown as in_markdown
 
-#: Lifts and reasons that a terminal shows, and nodes that one line names.
-_LIFTS, _REASONS, _NAMED = 10, 20, 8
+#: Lifts, reasons and nodes that are shown, and nodes that one line names.
+_LIFTS, _REASONS, _NODES, _NAMED = 10, 40, 500, 8
 
 
 def _amount(amount: float) -> str:
@@ -49,6 +48,8 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     if found.together:
         names = listed(list(found.together), _NAMED)
         told.append(f"All replicas in one place at the end, which no rule forbids: {names}.")
+    if found.gone:
+        told.append(f"These nodes go, in this order: {listed(list(found.gone), _NAMED)}.")
     if found.idle:
         told.append(f"Empty already: {listed(list(found.idle), _NAMED)}.")
     if found.bought:
@@ -92,45 +93,32 @@ def _count(amount: float, what: str) -> str:
     return f"{number(amount)} {what}{'' if amount == 1 else 's'}"
 
 
-def _title(found: ConsolidationAnswer) -> str:
-    """Return the title of the table of nodes that stay."""
-    count = len(found.nodes)
-    return f"Why {_count(count, 'node')} {'stays' if count == 1 else 'stay'}"
-
-
-def on_terminal(found: ConsolidationAnswer, width: int | None) -> str:
-    """Return the answer for a terminal of so many columns."""
-    lines = [part for text in sentences(found) for part in wrapped(text, width or 10**6)]
+def blocks(found: ConsolidationAnswer) -> list[Block]:
+    """Return the answer: sentences, why nodes stay, what to lift."""
+    results: list[Block] = [*map(Sentence, sentences(found))]
     if found.nodes:
-        lines += ["", f"{_title(found)}:", ""]
-        rows = _reasons(found)
-        columns = ("why", "nodes", "" if found.unit == NODES else found.unit, "lifting it saves")
-        shown = rows[:_REASONS]
-        lines.append(table(columns, shown, text=(0,), width=width))
-        if len(rows) > _REASONS:
-            lines.append(f"and {len(rows) - _REASONS} more reasons: --format markdown has all")
-    if worth := _worth(found):
-        lines += ["", "What to lift (each alone):", ""]
-        shown_lifts = [_lift_row(lift) for lift in worth[:_LIFTS]]
-        head = ("change", "saves " + found.unit, "nodes freed")
-        lines.append(table(head, shown_lifts, text=(0,), width=width))
+        count = len(found.nodes)
+        title = f"Why {_count(count, 'node')} {'stays' if count == 1 else 'stay'}"
+        priced = () if found.unit == NODES else (found.unit,)
+        columns = ("why", "nodes", *priced, "lifting it saves")
+        results.append(Table(title, columns, _reasons(found), "reasons", _REASONS))
+        rows = [(n.name, n.machine_type, n.cost, n.pods, _why(n)) for n in found.nodes]
+        columns = ("node", "machine", found.unit, "pods", "why")
+        each = Table("Nodes that stay", columns, rows, "nodes", _NODES)
+        results.append(Folded("Each node that stays", [each]))
+    if worth := [lift for lift in found.lifts if lift.saves]:
+        lifts = [(one.change, _amount(one.saves or 0.0), len(one.frees)) for one in worth]
+        head = ("change", f"saves {found.unit}", "nodes freed")
+        results.append(Table("What to lift, each alone", head, lifts, "changes", _LIFTS))
     elif found.lifts:
-        lines += ["", "Lifting one rule or pin alone saves nothing."]
+        results.append(Sentence("Lifting one rule or pin alone saves nothing."))
     if unsolved := sum(lift.saves is None for lift in found.lifts):
         text = f"{_count(unsolved, 'change')} of nodes that cost less were not computed."
-        lines += ["", text]
-    return "\n".join(lines)
+        results.append(Sentence(text))
+    return results
 
 
-def _worth(found: ConsolidationAnswer) -> list[LiftRecord]:
-    return [lift for lift in found.lifts if lift.saves]
-
-
-def _lift_row(lift: LiftRecord) -> tuple[str, str, str]:
-    return lift.change, _amount(lift.saves or 0.0), str(len(lift.frees))
-
-
-def _reasons(found: ConsolidationAnswer) -> list[tuple[str, str, str, str]]:
+def _reasons(found: ConsolidationAnswer) -> list[tuple[str, ...]]:
     """Return a row for each reason: its nodes, what they cost, what lifting it saves."""
     groups: dict[tuple[str, str], tuple[ReasonRecord, list[NodeRecord]]] = {}
     for node in found.nodes:
@@ -140,8 +128,8 @@ def _reasons(found: ConsolidationAnswer) -> list[tuple[str, str, str, str]]:
     return [
         (
             in_words(reason, pods=False),
-            str(len(nodes)),
-            "" if found.unit == NODES else _amount(sum(node.cost for node in nodes)),
+            listed([node.name for node in nodes], _NAMED),
+            *([] if found.unit == NODES else [_amount(sum(node.cost for node in nodes))]),
             "" if reason.lifting_saves is None else _amount(reason.lifting_saves),
         )
         for reason, nodes in order
@@ -160,30 +148,7 @@ def _why(node: NodeRecord) -> str:
 
 def markdown(found: ConsolidationAnswer, title: str = "Could the cluster be smaller?") -> str:
     """Return the answer for a pull request or a log of a pipeline."""
-    lines = [f"## {plain(title)}", "", *(f"* {plain(text)}" for text in sentences(found))]
-    if worth := _worth(found):
-        lines += ["", "### What to lift, each alone", ""]
-        lines += [f"| change | saves {found.unit} | nodes freed |", "|---|--:|--:|"]
-        lines += ["| " + " | ".join(map(plain, _lift_row(lift))) + " |" for lift in worth[:_LIFTS]]
-    if found.nodes:
-        lines += ["", f"### {_title(found)}", ""]
-        lines += [f"| node | machine | {found.unit} | pods | why |", "|---|---|--:|--:|---|"]
-        for node in found.nodes:
-            cells = (node.name, node.machine_type, _amount(node.cost), str(node.pods), _why(node))
-            lines.append("| " + " | ".join(map(plain, cells)) + " |")
-    return "\n".join(lines)
-
-
-def why_table(found: ConsolidationAnswer) -> str:
-    """Return why the nodes stay and what to lift, as HTML of a report."""
-    rows = [(n.name, n.machine_type, n.cost, n.pods, _why(n)) for n in found.nodes]
-    html = markup.paragraphs(sentences(found))
-    if worth := _worth(found):
-        lifts = [(one.change, one.saves, len(one.frees)) for one in worth[:_LIFTS]]
-        head = ("change", f"saves {found.unit}", "nodes freed")
-        html += markup.table("What to lift, each alone", head, lifts)
-    columns = ("node", "machine", found.unit, "pods", "why")
-    return html + markup.table("Why each node stays", columns, rows, most=500, more="nodes")
+    return in_markdown(blocks(found), title)
 
 
 class AnsweredPage:
@@ -199,7 +164,7 @@ class AnsweredPage:
 
     def html(self) -> str:
         """Return the answer and what approvers read, as HTML."""
-        return why_table(self.found) + self.page.html()
+        return html(blocks(self.found)) + self.page.html()
 
     def markdown(self, title: str) -> str:
         """Return the answer and what approvers read, as markdown."""

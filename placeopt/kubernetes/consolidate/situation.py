@@ -147,9 +147,15 @@ class Situation:
 
     @cached_property
     def gone(self) -> list[str]:
-        """The nodes of the cluster that may be deleted at the end."""
-        stay = set(self.staying)
-        return [name for name in self.there if name not in stay]
+        """The nodes of the cluster that may be deleted at the end, as they become empty."""
+        a, stay = self.problem.arrays, set(self.staying)
+        left, where = dict[str, int](), a.home.tolist()
+        for k, (m, n) in enumerate(self.steps):
+            if where[m] not in (-1, a.waiting):
+                left[a.node_names[where[m]]] = k
+            where[m] = n
+        gone = [name for name in self.there if name not in stay]
+        return sorted(gone, key=lambda name: left.get(name, -1))
 
     @cached_property
     def idle(self) -> list[str]:

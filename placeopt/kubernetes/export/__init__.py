@@ -3,16 +3,13 @@
 ==================  ================================================================================
 ``steps``           rolling-update and rescheduling plans as steps
 ``steps_document``  steps as JSON, format ``placeopt/steps@1``, and back to the plan
-``shell``           the commands of a step, and a script of all of them that can be run again
-``buying``          what to buy and to free, and the names of what was bought
-``nodepools``       what to buy and to free as NodePools of Karpenter
+``script``          a script of the steps that can be run again, from script.sh and arrivals.sh
+``purchases``       what to buy and to free, and how a script finds what was bought
 ``karmada``         edge-cloud and multi-cluster plans as PropagationPolicies with static weights
 ==================  ================================================================================
 """
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.core.files.documents import layout
@@ -23,7 +20,7 @@ from placeopt.kubernetes.origin import Origin
 
 #: What a plan of each problem can become; the first is the default.
 FORMATS = {
-    "rolling-update": ("commands", "json", "node-groups", "node-pools"),
+    "rolling-update": ("commands", "json", "node-groups"),
     "rescheduling": ("commands", "json"),
     "edge-cloud": ("karmada",),
     "multi-cluster": ("karmada",),
@@ -38,8 +35,6 @@ def export(
     *,
     form: str | None = None,
     namespace: str = "default",
-    bought: Mapping[str, str] | None = None,
-    node_class: str | None = None,
 ) -> str:
     """Return a plan as text to apply.
 
@@ -50,15 +45,11 @@ def export(
         A plan that breaks nothing.
     origin : Origin, optional
         What the instance's names are in the cluster. `commands` need it; without it, steps as
-        `json` have no commands.
+        `json` name no pods.
     form : str, optional
         One of `FORMATS` of the problem.
     namespace : str
         For Karmada policies of instances without an origin.
-    bought : mapping of str to str, optional
-        Candidate nodes -> the nodes that were bought for them, of `commands`.
-    node_class : str, optional
-        GROUP/KIND/NAME of the node class of `node-pools`.
 
     Raises
     ------
@@ -82,14 +73,10 @@ def export(
         from placeopt.kubernetes.export.karmada import policies, to_yaml
 
         return to_yaml(policies(problem, plan, origin, namespace=namespace))
-    from placeopt.kubernetes.export import buying, shell, steps_document
+    from placeopt.kubernetes.export import purchases, script, steps_document
 
     if form == "node-groups":
-        return layout(buying.node_groups(problem, plan, origin))
-    if form == "node-pools":
-        from placeopt.kubernetes.export.nodepools import NODE_CLASS, node_pools
-
-        return node_pools(problem, plan, origin, node_class or NODE_CLASS)
+        return layout(purchases.node_groups(problem, plan, origin))
     if form == "json":
         return layout(steps_document.document(problem, plan, origin))
     if origin is None:
@@ -97,7 +84,7 @@ def export(
             "commands need the names of the cluster: give --origin, which "
             "`placeopt import kubernetes` writes, or ask for json"
         )
-    return buying.renamed(shell.script(problem, plan, origin), problem, bought or {})
+    return script.script(problem, plan, origin)
 
 
 def _form(problem: Problem, form: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What steps need that the cluster does not have yet: nodes to buy, and how a script finds them.
+"""What a plan buys: for those who make node groups, and how a script finds what they made.
 
 A node that was bought has a name of its own. The script takes the first new node that is ready and
 has the labels and taints that the plan counts on, and keeps its name for later runs.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from placeopt.kubernetes.export.preflight import READY, TAINTS
+from placeopt.core.errors import UnsupportedError
+from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.node_pools import POOL
 
 if TYPE_CHECKING:
@@ -23,27 +24,6 @@ _MAX_NAMED = 12
 #: exported, unless pods ask for it by name.
 _LEASE = "karpenter.sh/capacity-type"
 _HOSTNAME = "kubernetes.io/hostname"
-#: jq: nodes of the cluster -> for each node to buy a line "bought NAME NODE", or what is missing;
-#: nothing for one that was found before. A node of the very name comes before all others.
-ARRIVED = f"""
-{TAINTS}
-def fits($wanted): (.metadata.labels // {{}}) as $has
-  | ({READY}) and (.spec.unschedulable | not) and taints == $wanted.taints
-  and all($wanted.labels | to_entries[]; $has[.key] == .value);
-[.items[]] as $live
-| reduce $wanted[0].nodes[] as $one ({{taken: [$bought[]], lines: []}};
-  .taken as $taken
-  | if $bought[$one.name] then .
-    else
-      ([$live[] | select(.metadata.name == $one.name and ({READY}))]
-       + [$live[] | select(fits($one)) | select(.metadata.name as $name
-          | ($wanted[0].before + $taken | index($name)) | not)])[0].metadata.name as $found
-      | if $found
-        then .taken += [$found] | .lines += ["bought \\($one.name) \\($found)"]
-        else .lines += ["\\($one.name): \\($one.said)"] end
-    end)
-| .lines[]
-"""
 
 
 def to_buy(
@@ -104,4 +84,39 @@ def _wanted(node: UpdateNode, origin: Origin) -> dict[str, Any]:
         "labels": shown or {_HOSTNAME: node.name},
         "taints": taints,
         "said": said,
+    }
+
+
+def node_groups(problem: Problem, plan: Plan, origin: Origin | None = None) -> dict[str, Any]:
+    """Return what to buy, a group for machines that are alike, and which nodes to free.
+
+    Raises
+    ------
+    UnsupportedError
+        The problem has no machines to buy.
+    """
+    from placeopt.rolling_update.fleet_change import fleet_change
+    from placeopt.rolling_update.instance import RollingUpdate
+
+    if not isinstance(problem, RollingUpdate):
+        raise UnsupportedError(f"a {problem.problem} plan buys no machines")
+    change, nodes = fleet_change(problem, plan), {n.name: n for n in problem.nodes}
+    groups: dict[str, dict[str, Any]] = {}
+    for name in change.buy:
+        node, known = nodes[name], None if origin is None else origin.nodes.get(name)
+        labels = {} if known is None else known.labels
+        group = {
+            "machine_type": node.machine_type,
+            "cluster": node.cluster,
+            "price": node.price,
+            "labels": {k: v for k, v in sorted(labels.items()) if k != _HOSTNAME},
+            "taints": [] if known is None else list(known.taints or ()),
+        }
+        groups.setdefault(repr(group), {**group, "nodes": []})["nodes"].append(name)
+    return {
+        "unit": change.unit,
+        "before": change.before,
+        "after": change.after,
+        "buy": [{"count": len(g["nodes"]), **g} for g in groups.values()],
+        "free": list(change.free),
     }

@@ -3,10 +3,10 @@
 # @values@
 @warnings@#
 # Needs kubectl and jq. Run it again after a failure: it goes on where it stopped (finished steps are kept in $DONE).
-#   CONTEXT=prod bash @file@       make the steps in the cluster of this context of kubectl; on a terminal you are asked
-#   DRY_RUN=1 bash @file@          say what would be done, and ask no cluster
-#   CONTEXT=prod bash @file@ check look whether the cluster still is what was read, and do nothing
-#   CONTEXT=prod bash @file@ undo  let the nodes be scheduled to again, take marks off, end copies that nothing owns
+#   CONTEXT=prod bash steps.sh       make the steps in the cluster of this context of kubectl; on a terminal you are asked
+#   DRY_RUN=1 bash steps.sh          say what would be done, and ask no cluster
+#   CONTEXT=prod bash steps.sh check look whether the cluster still is what was read, and do nothing
+#   CONTEXT=prod bash steps.sh undo  let the nodes be scheduled to again, take marks off, end copies that nothing owns
 #   WAIT=600s, PATIENCE=60s        wait longer for pods (300s), and for the scheduler to take one (15s)
 @waits@# Keep others from moving these pods meanwhile: autoscalers, deschedulers, a GitOps controller that resets replicas.
 # Where pods run is kept until they are replaced: a later rollout or eviction asks the scheduler again.
@@ -16,7 +16,207 @@ set -euo pipefail
 DONE=${DONE:-@done@}
 TOTAL=@total@
 CONTEXT=${CONTEXT:-}
-@setup@
+WAIT=${WAIT:-300s} PATIENCE=${PATIENCE:-15s} POLL=${POLL:-1}
+# jq: whether a node or a pod is ready; the taints of a node that keep pods away, as imported.
+ASKED='
+def ready: any(.status.conditions[]?; .type == "Ready" and .status == "True");
+def taints: [.spec.taints[]? | select(.effect == "NoSchedule" or .effect == "NoExecute")
+  | select(.key != "node.kubernetes.io/unschedulable")
+  | "\(.key)=\(.value // ""):\(.effect)"] | sort;'
+# jq: bind a pod template to nodes, keep what it asks of nodes itself; set requests of containers.
+BIND='
+def bind($nodes):
+  .affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms |= (
+    [(. // [])[] | del(.matchFields)] | unique | (if length == 0 then [{}] else . end)
+    | [.[] as $term | $nodes[] as $node
+      | $term + {matchFields: [{key: "metadata.name", operator: "In", values: [$node]}]}]);
+def sized($requests):
+  def asked: map(if $requests[.name]
+    then .resources.requests = ((.resources.requests // {}) + $requests[.name]) else . end);
+  .containers |= asked
+  | if .initContainers then
+      .initContainers |= map(if .restartPolicy == "Always" then [.] | asked | .[0] else . end)
+    else . end;'
+# jq: ReplicaSet -> a pod of its template that it does not adopt yet.
+COPY=$BIND'
+{apiVersion: "v1", kind: "Pod",
+ metadata: {name: $name, namespace: .metadata.namespace,
+            annotations: ((.spec.template.metadata.annotations // {}) + {"placeopt-bound": $node}),
+            labels: ((.spec.template.metadata.labels // {}) | del(.["pod-template-hash"]))},
+ spec: (.spec.template.spec | bind([$node]) | sized($requests))}'
+# jq: StatefulSet -> the same with its template bound to a node; pods change only when deleted. What it was stands in an annotation.
+REBIND=$BIND'
+(.metadata.annotations["placeopt-before"]
+ // ({affinity: .spec.template.spec.affinity, strategy: .spec.updateStrategy} | tojson)) as $before
+| .metadata.annotations["placeopt-before"] = $before
+| .spec.updateStrategy = {type: "OnDelete"}
+| .spec.template.spec.affinity = ($before | fromjson | .affinity)
+| .spec.template.spec |= (bind([$node]) | sized($requests))'
+# jq: StatefulSet -> the same, its template as free as it was; its pods are not touched.
+FREE=$BIND'
+(.metadata.annotations["placeopt-before"] // "null" | fromjson) as $before
+| if $before then .spec.template.spec.affinity = $before.affinity else . end
+| if .spec.template.spec.affinity == null then del(.spec.template.spec.affinity) else . end
+| del(.metadata.annotations["placeopt-before"])
+| .spec.template.spec |= sized($requests)'
+# jq: ReplicaSets of a namespace -> the name of the newest of a Deployment.
+NEWEST='
+[.items[]
+ | select(any(.metadata.ownerReferences[]?; .kind == "Deployment" and .name == $deployment))]
+| max_by(.metadata.annotations["deployment.kubernetes.io/revision"] // "0" | tonumber)
+| .metadata.name'
+# jq: a pod -> ready, or why it is not; the scheduler's reason where no node takes it.
+SAID='
+(.status.conditions // []) as $said
+| if any($said[]; .type == "Ready" and .status == "True") then "ready"
+  elif any($said[]; .type == "PodScheduled" and .reason == "Unschedulable")
+  then "unschedulable: " + first($said[] | select(.type == "PodScheduled") | .message // "")
+  else ([.status.phase // "Pending",
+    (.status.containerStatuses[]?.state.waiting | select(.) | .reason)] | join(", ")) end'
+# jq: pods -> how many of an owner wait for a node.
+NODELESS='
+[.items[] | select((.spec.nodeName or .metadata.deletionTimestamp) | not)
+ | select(any(.metadata.ownerReferences[]?; .controller and .name == $owner))] | length'
+# jq: pods -> how many a ReplicaSet owns or is about to adopt.
+OWNED='
+[.items[] | select(.metadata.deletionTimestamp | not)
+ | select([.metadata.ownerReferences[]? | select(.controller) | .name] | . == [] or . == [$rs])]
+| length'
+# jq: pods -> those of a ReplicaSet that are not ready and would be ended first: of pods that wait for a node, the marked one is.
+UNREADY=$ASKED'
+any(.items[]; .metadata.name == $old and (.spec.nodeName | not)) as $waits
+| [.items[] | select(any(.metadata.ownerReferences[]?; .controller and .name == $rs)) | select(.metadata.name != $old and (.metadata.deletionTimestamp | not))
+ | select(($waits and (.spec.nodeName | not)) | not)
+ | select(ready | not)
+ | .metadata.name] | join(" ")'
+# jq: pods -> those that keep a node in use: not those that come with it, are ending, or only hold room for others.
+LODGERS='
+[.items[] | select((.metadata.deletionTimestamp
+  or (.status.phase | IN("Succeeded", "Failed"))
+  or any(.metadata.ownerReferences[]?; .kind | IN("DaemonSet", "Node"))
+  or (.spec.priority // 0) < 0) | not)
+ | "\(.metadata.namespace)/\(.metadata.name)"] | join(" ")'
+# jq: nodes of the cluster -> a line for each node on which a copy is still to start and may not.
+NODES=$ASKED'
+(.items | map({key: .metadata.name, value: .}) | from_entries) as $live
+| $known[0].nodes[] | select(.last > $made) | . as $was | $live[$bought[.name] // .name] as $now
+| if $now == null then "node \(.name) is not in the cluster: buy or make it first"
+  elif $was.uid and $was.uid != $now.metadata.uid
+  then "node \(.name) is another machine of the same name"
+  elif $now | ready | not then "node \(.name) is not ready"
+  elif $now.spec.unschedulable then "node \(.name) is cordoned"
+  elif $was.taints
+    and ($was.taints != ($now | taints) or $was.labels != ($now.metadata.labels // {}))
+  then "node \(.name) has other labels or taints"
+  else empty end'
+# jq: pods and ReplicaSets of a namespace -> a line for each pod that is not as it was read. The pod of the step that an earlier run began may be on
+# its way, or back if a StatefulSet has it; of pods that wait nothing is asked once the first run has begun.
+PODS=$ASKED'
+def empty_: . == {} or . == [] or . == null;
+def plain: walk(
+  if type == "object" then del(.matchFields) | with_entries(select(.value | empty_ | not))
+  elif type == "array" then map(select(empty_ | not)) else . end);
+def asked: {nodeSelector, affinity, topologySpreadConstraints} | plain;
+(.items | map({key: "\(.kind) \(.metadata.name)", value: .}) | from_entries) as $live
+| $known[0].pods[] | select(.namespace == $space and .first > $made) | . as $was
+| $live["Pod \(.name)"] as $now
+| (first($now.metadata.ownerReferences[]? | select(.controller)) // {}) as $owner
+| $live["\($owner.kind) \($owner.name)"] as $set
+| if .node == null and $begun then empty
+  elif .first == $made + 1
+    and ($now == null or $now.metadata.deletionTimestamp or $owner.kind == "StatefulSet") then empty
+  elif $now == null then "pod \(.namespace)/\(.name) is gone"
+  elif $now.metadata.deletionTimestamp then "pod \(.namespace)/\(.name) is being deleted"
+  elif .uid and .uid != $now.metadata.uid
+  then "pod \(.namespace)/\(.name) is another one of the same name"
+  elif .node == null and $now.spec.nodeName
+  then "pod \(.namespace)/\(.name) does not wait any more: it is on \($now.spec.nodeName)"
+  elif .node != $now.spec.nodeName
+  then "pod \(.namespace)/\(.name) runs on \($now.spec.nodeName), not on \(.node)"
+  elif .node and ($now | ready | not) then "pod \(.namespace)/\(.name) is not ready"
+  elif $set and ($now.spec | asked) != ($set.spec.template.spec | asked)
+  then "the template of \($owner.kind) \($owner.name) asks for other nodes than its pods"
+  else empty end'
+# jq: pods of a namespace -> one on $node that waited for another, of the StatefulSet of $pod; nothing where $pod is on $node itself.
+TWIN='
+def owner: first(.metadata.ownerReferences[]? | select(.controller) | .kind + " " + .name) // null;
+($taken | split(" ")) as $taken
+| (.items | map({key: .metadata.name, value: .}) | from_entries) as $live
+| $live[$pod] as $mine | select($mine and $mine.spec.nodeName != $node)
+| first($known[0].pods[]
+  | select(.namespace == $space and .node == null and .to != $node)
+  | select(.name != $pod and (.name | IN($taken[]) | not))
+  | $live[.name] // empty
+  | select(.spec.nodeName == $node and owner == ($mine | owner))
+  | select(.metadata.deletionTimestamp | not) | .metadata.name)'
+fail() { echo "error: $*" >&2; exit 1; }
+state() { # namespace pod: nothing where it is not there, leaving where it is being deleted, else alive
+  kubectl -n "$1" get pod "$2" -o json --ignore-not-found | jq -r 'if .metadata.deletionTimestamp then "leaving" else "alive" end'
+}
+said() { # namespace pod: ready; or why it is not, the scheduler's reason among them
+  kubectl -n "$1" get pod "$2" -o json | jq -r "$SAID"
+}
+ready() { # namespace pod: wait until it is ready; what no node takes stops the script soon
+  local now end=$((SECONDS + ${WAIT%s})) patience=$((SECONDS + ${PATIENCE%s}))
+  while :; do
+    now=$(said "$1" "$2") || fail "kubectl does not answer"
+    if [[ "$now" == ready ]]; then return 0; fi
+    if [[ "$now" == unschedulable* ]] && ((SECONDS >= patience)); then fail "pod $1/$2 is not ready: $now"; fi
+    if ((SECONDS >= end)); then fail "pod $1/$2 is not ready after $WAIT: $now"; fi
+    sleep "$POLL"
+  done
+}
+guard() { # namespace replicaset hash old: the ReplicaSet ends a pod that is not ready before the marked one
+  local unready
+  unready=$(kubectl -n "$1" get pods -l "pod-template-hash=$3" -o json | jq -r --arg rs "$2" --arg old "$4" "$UNREADY") || fail "kubectl does not answer"
+  [[ -z "$unready" ]] || fail "not ready in $1: $unready; its ReplicaSet $2 would end it instead of $4. Run this again when it is ready; until then nothing of $2 is ended"
+}
+gone() { # namespace pod [replicaset hash]: wait until it is gone; a ReplicaSet that is content without ending it is told
+  local now end=$((SECONDS + ${WAIT%s}))
+  while :; do
+    now=$(state "$1" "$2") || fail "kubectl does not answer"
+    if [[ -z "$now" ]]; then return 0; fi
+    if [[ "$now" == alive && -n "${3:-}" ]] && content "$1" "$3" "$4" && [[ "$(state "$1" "$2")" == alive ]]; then
+      kubectl -n "$1" annotate pod "$2" controller.kubernetes.io/pod-deletion-cost-
+      fail "ReplicaSet $1/$3 ended another pod instead of $2, one that was not ready. $2 keeps running, its mark is taken off; plan again from what runs now"
+    fi
+    if ((SECONDS >= end)); then fail "pod $1/$2 is still there after $WAIT"; fi
+    sleep "$POLL"
+  done
+}
+content() { # namespace replicaset hash: whether it has no more pods than it wants
+  local wanted has
+  wanted=$(kubectl -n "$1" get replicaset "$2" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
+  has=$(kubectl -n "$1" get pods -l "pod-template-hash=$3" -o json | jq --arg rs "$2" "$OWNED") || fail "kubectl does not answer"
+  ((has <= wanted))
+}
+settled() { # namespace replicaset hash: wait until it has no more pods than it wants
+  local end=$((SECONDS + ${WAIT%s}))
+  until content "$1" "$2" "$3"; do
+    if ((SECONDS >= end)); then fail "ReplicaSet $1/$2 has more pods than it wants after $WAIT"; fi
+    sleep "$POLL"
+  done
+}
+vacant() { # node: whether nothing runs there but what comes with every node
+  local lodgers
+  lodgers=$(kubectl get pods -A --field-selector "spec.nodeName=$1" -o json | jq -r "$LODGERS") || fail "kubectl does not answer"
+  [[ -z "$lodgers" ]] || { echo "node $1 is left alone, on it run now: $lodgers" >&2; return 1; }
+}
+nodeless() { # namespace owner: how many of its pods wait for a node
+  kubectl -n "$1" get pods -o json | jq --arg owner "$2" "$NODELESS" || fail "kubectl does not answer"
+}
+whole() { # namespace statefulset: all its pods that have a node are ready, so that one may be missing
+  local waits now
+  waits=$(nodeless "$1" "$2")
+  now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r --argjson waits "$waits" '"\(.status.readyReplicas // 0) of \((.spec.replicas // 1) - $waits)"')
+  [[ "${now% of *}" -ge "${now#* of }" ]] || fail "StatefulSet $1/$2 has $now pods ready, without those that wait for a node: none is deleted before all are"
+}
+free() { # namespace statefulset requests: its template is bound to no node any more; its pods stay as they are
+  local was
+  was=$(kubectl -n "$1" get statefulset "$2" -o json | jq -c '.metadata.annotations["placeopt-before"] // "null" | fromjson | .strategy // empty')
+  kubectl -n "$1" get statefulset "$2" -o json | jq --argjson requests "$3" "$FREE" | kubectl replace -f -
+  [[ -z "$was" ]] || echo "StatefulSet $1/$2 updates OnDelete now, so that its pods stay where they are. To have it as it was, which restarts them where the scheduler likes: kubectl -n $1 patch statefulset $2 --type=merge -p '{\"spec\":{\"updateStrategy\":$was}}'"
+}
 @arrive@
 forget() { # expression: lines of $DONE that are no longer so
   if [[ -e "$DONE" ]]; then
@@ -57,7 +257,9 @@ hold() { # namespace deployment count
     want=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
     echo "scaled $ns $name $want" >>"$DONE"
   fi
-@newest@
+  rs=$(kubectl -n "$ns" get replicasets -o json | jq -r --arg deployment "$name" "$NEWEST")
+  hash=$(kubectl -n "$ns" get replicaset "${rs:?the pod has no owner}" -o jsonpath='{.metadata.labels.pod-template-hash}')
+  : "${hash:?the owner of the pod is not the ReplicaSet of a Deployment}"
   now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}') || fail "kubectl does not answer"
   if ((now > want - $3)); then
     waiting=$(nodeless "$ns" "$rs")
@@ -87,7 +289,7 @@ move() { # namespace old-pod old-node new-pod node requests
   now=$(state "$ns" "$old")
   if [[ "$now" == alive ]]; then
     runs_on "$ns" "$old" "$3"
-@owner@
+    rs=$(kubectl -n "$ns" get pod "$old" --ignore-not-found -o jsonpath='{.metadata.ownerReferences[?(@.controller==true)].name}')
     if [[ -z "$rs" ]]; then now=$(state "$ns" "$old"); fi # it went just now
   fi
   if [[ "$now" != alive ]]; then # an earlier run was interrupted right after this
@@ -96,16 +298,19 @@ move() { # namespace old-pod old-node new-pod node requests
     gone "$ns" "$old"
     return 0
   fi
-@hash@
+  hash=$(kubectl -n "$ns" get replicaset "${rs:?the pod has no owner}" -o jsonpath='{.metadata.labels.pod-template-hash}')
+  : "${hash:?the owner of the pod is not the ReplicaSet of a Deployment}"
   if ! there "$ns" "$new"; then
-@create@
+    kubectl -n "$ns" get replicaset "$rs" -o json | jq --arg name "$new" --arg node "$node" --argjson requests "$requests" "$COPY" | kubectl create -f -
   fi
   ready "$ns" "$new"
   adopted=$(kubectl -n "$ns" get pod "$new" -o jsonpath='{.metadata.labels.pod-template-hash}')
   if [[ -z "$adopted" ]]; then
-@adopt@
+    guard "$ns" "$rs" "$hash" "$old"
+    kubectl -n "$ns" annotate --overwrite pod "$old" controller.kubernetes.io/pod-deletion-cost=-2147483647
+    kubectl -n "$ns" label --overwrite pod "$new" "pod-template-hash=$hash"
   fi
-@gone@
+  gone "$ns" "$old" "$rs" "$hash"
 }
 
 # Fewer replicas, and the marked pod is the one that goes.
@@ -116,7 +321,13 @@ shrink() { # namespace deployment old-pod old-node
     return 0
   fi
   runs_on "$ns" "$old" "$4"
-@stop@
+  kubectl -n "$ns" annotate --overwrite pod "$old" controller.kubernetes.io/pod-deletion-cost=-2147483647
+  want=$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.metadata.annotations.placeopt-stop}')
+  now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}')
+  [[ -n "$want" ]] || want=$((now - 1))
+  kubectl -n "$ns" annotate --overwrite pod "$old" "placeopt-stop=$want"
+  kubectl -n "$ns" scale deployment "$name" --replicas="$want"
+  gone "$ns" "$old"
 }
 
 stop() { # namespace deployment old-pod old-node: a disruption, which undo gives back
@@ -142,16 +353,26 @@ resized() { # namespace deployment by pod: what undo scales back to is another n
 # More replicas, and the copy is the one that stays: the others are worth more than what the ReplicaSet makes meanwhile.
 start() { # namespace deployment new-pod node requests
   local ns=$1 name=$2 new=$3 node=$4 requests=$5 rs hash want now adopted
-@newest@
+  rs=$(kubectl -n "$ns" get replicasets -o json | jq -r --arg deployment "$name" "$NEWEST")
+  hash=$(kubectl -n "$ns" get replicaset "${rs:?the pod has no owner}" -o jsonpath='{.metadata.labels.pod-template-hash}')
+  : "${hash:?the owner of the pod is not the ReplicaSet of a Deployment}"
   if ! there "$ns" "$new"; then
-@create@
+    kubectl -n "$ns" get replicaset "$rs" -o json | jq --arg name "$new" --arg node "$node" --argjson requests "$requests" "$COPY" | kubectl create -f -
   fi
   ready "$ns" "$new"
   adopted=$(kubectl -n "$ns" get pod "$new" -o jsonpath='{.metadata.labels.pod-template-hash}')
   if [[ -z "$adopted" ]]; then # else an earlier run was interrupted after this
-@grow@
+    kubectl -n "$ns" annotate --overwrite pods -l "pod-template-hash=$hash" controller.kubernetes.io/pod-deletion-cost=1 placeopt-kept=1 || true
+    kubectl -n "$ns" annotate --overwrite pod "$new" controller.kubernetes.io/pod-deletion-cost=1 placeopt-kept=1
+    want=$(kubectl -n "$ns" get pod "$new" -o jsonpath='{.metadata.annotations.placeopt-start}')
+    now=$(kubectl -n "$ns" get deployment "$name" -o jsonpath='{.spec.replicas}')
+    [[ -n "$want" ]] || want=$((now + 1))
+    kubectl -n "$ns" annotate --overwrite pod "$new" "placeopt-start=$want"
+    kubectl -n "$ns" scale deployment "$name" --replicas="$want"
+    kubectl -n "$ns" label --overwrite pod "$new" "pod-template-hash=$hash"
   fi
-@settle@
+  settled "$ns" "$rs" "$hash"
+  kubectl -n "$ns" annotate pods -l "pod-template-hash=$hash" controller.kubernetes.io/pod-deletion-cost- placeopt-kept- placeopt-start-
 }
 
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.
@@ -174,7 +395,11 @@ recreate() { # namespace statefulset pod old-node node requests
     return
   fi
   [[ -n "$ended" ]] || echo "ended $number $uid" >>"$DONE"
-@recreate@
+  whole "$ns" "$name"
+  kubectl -n "$ns" get statefulset "$name" -o json | jq --arg node "$node" --argjson requests "$requests" "$REBIND" | kubectl replace -f -
+  kubectl -n "$ns" delete pod "$old" --wait
+  until [[ -n "$(state "$ns" "$new")" ]]; do sleep "$POLL"; done
+  ready "$ns" "$new"
 }
 
 discard() { # node: it is empty; spreads over hostnames count it until it is deleted

@@ -10,7 +10,6 @@ from pydantic import Field
 from placeopt.core.files.documents import Document, validate
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, Record
-from placeopt.kubernetes.export import shell
 from placeopt.kubernetes.export.purchases import sentences, to_buy
 from placeopt.kubernetes.export.steps import (
     PlanStep,
@@ -66,15 +65,13 @@ class StepRecord(Record):
     warning: str | None = None
     """What to know before this step. Absent or null: nothing."""
     workload: _StepWorkload | None = None
-    """What owns the pod in the cluster. Absent or null: unknown, and there are no commands."""
+    """What owns the pod in the cluster. Absent or null: unknown: it is made by hand."""
     pod: str | None = None
     """Name of the pod that ends. Absent or null: unknown."""
     new_pod: str | None = None
     """Name of the pod that starts. Absent or null: unknown, or none."""
     requests: dict[str, dict[str, str]] = Field(default_factory=dict)
     """What the containers of the new pod ask for, by name. Empty: as the old one."""
-    commands: list[str] = Field(default_factory=list)
-    """Lines of bash that make the step. Empty: it has to be made by hand."""
 
 
 class NodeToBuy(Record):
@@ -122,19 +119,12 @@ class StepsDocument(Record):
     """Nodes that host nothing and that no step uses: cordoned after the last step."""
     deletes_idle: bool = False
     """Whether these are deleted before the first step instead: a spread counts them until then."""
-    setup: list[str] = Field(default_factory=list)
-    """Lines of bash to run before the first step."""
     steps: list[StepRecord]
     """Steps in the order in which they are made."""
-    finish: list[str] = Field(default_factory=list)
-    """Lines of bash to run after the last step."""
 
 
 def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Document:
-    """Return the steps of a plan as a JSON document; `replay` turns it back into the plan.
-
-    ``setup``, the ``commands`` of the steps in order, and ``finish`` are lines for one bash shell.
-    """
+    """Return the steps of a plan as a JSON document; `replay` turns it back into the plan."""
     made = steps(problem, plan, origin, partly=True)
     values = problem.evaluate(plan).values
     buy = to_buy(problem, made, origin)
@@ -153,13 +143,7 @@ def document(problem: Problem, plan: Plan, origin: Origin | None = None) -> Docu
         "buy": [_to_buy(node, origin) for node in buy],
         "idle": idle,
         "deletes_idle": deleted and bool(idle),
-        "setup": []
-        if origin is None
-        else [*shell.setup_lines(), *shell.idle_lines(idle if deleted else [], delete=True)],
         "steps": [_record(step) for step in made],
-        "finish": []
-        if origin is None
-        else [*shell.finish_lines(made, origin), *shell.idle_lines([] if deleted else idle)],
     }
 
 
@@ -195,7 +179,6 @@ def _record(step: PlanStep) -> Document:
             "workload": {"namespace": at.namespace, "kind": at.kind, "name": at.name},
             "pod": at.pod,
             "new_pod": at.new_pod,
-            "commands": shell.lines(step),
         }
         if at.asked:
             record["requests"] = at.asked
