@@ -15,12 +15,8 @@ import sys
 from pathlib import Path
 
 import placeopt
-from placeopt.core.files.documents import write_text
-from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps import steps
-from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
+from placeopt.kubernetes import ImportOptions, MovingRules, export, import_files, steps
+from placeopt.plugins import write_text
 
 HERE = Path(__file__).resolve().parent / "data"
 BOUTIQUE = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "online-boutique.yaml"
@@ -52,7 +48,7 @@ print(f"the cheapest, in {len(made)} steps:")
 for step in made:
     print(f"  {step.number}. {step.label}" + (f" ({step.warning})" if step.warning else ""))
 
-text = export(problem, cheapest.plan, form="json")  # replayed, these steps have these values
+text = export.export(problem, cheapest.plan, form="json")  # replayed, these steps have these values
 if len(sys.argv) > 2:
     write_text(sys.argv[2], text + "\n")
     print(f"wrote {sys.argv[2]}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 import placeopt
-from placeopt.edge_cloud.drawing import sweep_figure, use_of_layers
+from placeopt.plugins import sweep_figure, use_of_layers
 
 WEIGHTS = (0.01, 0.3, 0.6, 0.8, 0.9, 0.99)
 

@@ -8,12 +8,11 @@ python examples/fewer_moves_faster_requests.py
 from __future__ import annotations
 
 import placeopt
-from placeopt.rescheduling.generator import fail
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.plugins import fail, problem_class
 
 # The testbed of the REACH paper: two cloud and four edge nodes, a chain of four services with three
 # replicas each.
-running = Rescheduling.generate(seed=4, application="chain", replicas=3)
+running = problem_class("rescheduling").generate(seed=4, application="chain", replicas=3)
 failed = fail(
     running, ["edge-a-1", "cloud-a-1"]
 )  # Kubernetes restarts what ran there on the nodes least in use

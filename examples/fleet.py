@@ -15,10 +15,7 @@ from pathlib import Path
 
 import placeopt
 from placeopt import report
-from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
-from placeopt.kubernetes.sizes import MissingRequests
+from placeopt.kubernetes import ImportOptions, MissingRequests, MovingRules, import_files
 
 HERE = Path(__file__).resolve().parent / "data"
 SOCKS = Path(os.environ.get("PLACEOPT_DATA", HERE)) / "kubernetes" / "sock-shop.yaml"

@@ -16,15 +16,13 @@ fronts = [placeopt.solve(problem, method, evaluations=5_000, seed=1) for method 
 merged = placeopt.merge(fronts)
 
 reference = merged.reference()
+whole = merged.hypervolume(reference)
 for method, front in zip(METHODS, fronts, strict=True):
     print(
         f"{method:8} {len(front):4} points, "
-        f"hypervolume {front.hypervolume(reference, plain=True):.4f}"
+        f"{front.hypervolume(reference) / whole:.2%} of the hypervolume of all"
     )
-print(
-    f"{'merged':8} {len(merged):4} points, "
-    f"hypervolume {merged.hypervolume(reference, plain=True):.4f}"
-)
+print(f"{'merged':8} {len(merged):4} points")
 print(
     "points kept from each: "
     + ", ".join(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 
 import placeopt
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.plugins import problem_class
 
+MultiCluster = problem_class("multi-cluster")
 POLICY = sys.argv[1] if len(sys.argv) > 1 else "multi-cluster-fixed-rate5"
 
 clusters = [

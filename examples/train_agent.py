@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import sys
 
-from placeopt.core.errors import MissingExtraError
+from placeopt.plugins import MissingExtraError
 
 try:
     from sb3_contrib import MaskablePPO
 except ImportError:
     raise MissingExtraError("this example", "rl") from None
 
-from placeopt.multi_cluster import environment as multi_cluster
-from placeopt.rl import policy_file
-from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
-from placeopt.rl.evaluation import evaluate, greedy, summary
-from placeopt.rl.policy import Shape, TrainedPolicy
-from placeopt.rl.sb3 import BatchVecEnv
+from placeopt.plugins import (
+    BatchVecEnv,
+    DeepSetsActorCritic,
+    Shape,
+    TrainedPolicy,
+    evaluate_policy,
+    greedy_choice,
+    multi_cluster_batch,
+    numpy_arrays,
+    summary,
+    write_policy,
+)
 
 WEIGHTS = (0.4, 0.3, 0.3)  # latency, cost, inequality
-batch = multi_cluster.batch(num_envs=32, clusters=4, rate=5.0, steps=50)
+batch = multi_cluster_batch(num_envs=32, clusters=4, rate=5.0, steps=50)
 shape = Shape(batch.num_features, len(batch.rewards), hidden=(16,), score=batch.score)
 
 env = BatchVecEnv(batch, WEIGHTS)
@@ -43,8 +49,8 @@ agent.learn(16_000)
 policy = TrainedPolicy(
     "multi-cluster", batch.rewards, shape, numpy_arrays(agent.policy.actor), {"rate": 5.0}, WEIGHTS
 )
-for name, choose in (("trained", policy.act), ("greedy", greedy(batch.score))):
-    facts = summary(evaluate(batch, choose, episodes=128, weights=WEIGHTS, seed=10**6))
+for name, choose in (("trained", policy.act), ("greedy", greedy_choice(batch.score))):
+    facts = summary(evaluate_policy(batch, choose, episodes=128, weights=WEIGHTS, seed=10**6))
     print(
         name,
         ", ".join(
@@ -54,4 +60,4 @@ for name, choose in (("trained", policy.act), ("greedy", greedy(batch.score))):
     )
 
 if len(sys.argv) > 1:
-    policy_file.write(policy, sys.argv[1])
+    write_policy(policy, sys.argv[1])

@@ -10,11 +10,20 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from placeopt.core.files.documents import validate
-from placeopt.core.fronts.values import Evaluation, Objective, Violation
-from placeopt.core.interfaces import DecisionSequence, Encoder
-from placeopt.core.problem import Amount, Name, Positive, Problem, Record
-from placeopt.core.spec import ProblemSpec
+from placeopt.plugins import (
+    Amount,
+    DecisionSequence,
+    Encoder,
+    Evaluation,
+    Name,
+    Objective,
+    Positive,
+    Problem,
+    ProblemSpec,
+    Record,
+    Violation,
+    validate,
+)
 
 SPEC = ProblemSpec(
     kind="backups",

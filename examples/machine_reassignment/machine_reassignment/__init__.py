@@ -3,8 +3,7 @@
 It uses what placeopt gives to every distribution, and nothing else of it.
 """
 
-from placeopt.core.door import Door
-from placeopt.core.spec import Method, ProblemSpec
+from placeopt.plugins import Door, Method, ProblemSpec
 
 SPEC = ProblemSpec(
     kind="machine-reassignment",

@@ -12,11 +12,8 @@ from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin
 from machine_reassignment.search import MOST, Fixed, anneal, cost
-from placeopt.core.budget import Budget
-from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
-from placeopt.core.task import Candidate, Task
-from placeopt.core.weights import read_weights
+from placeopt import Front
+from placeopt.plugins import Budget, Candidate, RunSnapshot, Task, read_weights
 
 #: First and last temperature of annealing the load, and the last of annealing the moves, in what a
 #: process costs on average where nothing is safe.

@@ -13,9 +13,8 @@ import numpy as np
 
 from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
-from placeopt.core.budget import Budget
-from placeopt.core.fronts.certificate import Bounds
-from placeopt.core.fronts.front import Front
+from placeopt import Front
+from placeopt.plugins import Bounds, Budget
 
 
 def bounds(problem: MachineReassignment, front: Front, budget: Budget) -> Iterator[Bounds]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from machine_reassignment.instance import MachineReassignment
-from placeopt.core.fronts.values import Plan
-from placeopt.plot.scene import Scene
-from placeopt.plot.style import PALETTE
+from placeopt.plugins import PALETTE, Plan, Scene
 
 #: Machines that are drawn, at most: those that are used most after the moves.
 MAX_MACHINES = 120

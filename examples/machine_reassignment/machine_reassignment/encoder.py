@@ -10,10 +10,7 @@ import numpy as np
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import begin, move, shift_kept
 from machine_reassignment.referee import judge
-from placeopt.core.fronts.values import Objective, Plan
-from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below
+from placeopt.plugins import Encoder, Objective, Plan, below, kernel
 
 
 @kernel

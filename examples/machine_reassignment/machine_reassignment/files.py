@@ -8,9 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from machine_reassignment.instance import MachineReassignment
-from placeopt.core.errors import DocumentError
-from placeopt.core.files.documents import read_text
-from placeopt.core.files.paths import AnyPath
+from placeopt.plugins import AnyPath, DocumentError, read_text
 
 
 class _Numbers:
@@ -127,8 +125,8 @@ def _model(n: _Numbers) -> dict[str, Any]:
 def commands(app: Any, imports: Any, exports: Any) -> None:
     """Add ``placeopt import roadef-2012`` and ``placeopt export roadef-2012``."""
 
-    from placeopt.core.files.paths import write_parts
-    from placeopt.core.fronts.front import Front
+    from placeopt import Front
+    from placeopt.plugins import write_parts
 
     @imports.command("roadef-2012")
     def read_challenge(

@@ -15,10 +15,15 @@ from pydantic import Field, model_validator
 from machine_reassignment import SPEC
 from machine_reassignment.arrays import Arrays, build
 from machine_reassignment.referee import judge
-from placeopt.core.errors import DocumentError
-from placeopt.core.fronts.values import Evaluation, Objective, Plan
-from placeopt.core.problem import Problem, Record
-from placeopt.core.spec import ProblemSpec
+from placeopt.plugins import (
+    DocumentError,
+    Evaluation,
+    Objective,
+    Plan,
+    Problem,
+    ProblemSpec,
+    Record,
+)
 
 #: A whole number that the challenge's files may have.
 Whole = Annotated[int, Field(strict=True, ge=0, le=10**12)]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from machine_reassignment.arrays import Arrays
-from placeopt.core.kernels.compile import kernel
+from placeopt.plugins import kernel
 
 
 class State(NamedTuple):

@@ -9,9 +9,7 @@ import pyomo.environ as pyo
 
 from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
-from placeopt.core.fronts.values import Plan
-from placeopt.exact.hooks import Hooks
-from placeopt.exact.objectives import declare, remember
+from placeopt.plugins import Hooks, Plan, declare, remember
 
 
 def build(problem: MachineReassignment) -> pyo.ConcreteModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from machine_reassignment.arrays import Arrays
-from placeopt.core.fronts.values import Violation
+from placeopt.plugins import Violation
 
 #: Broken rules of a kind that are told, at most; the rest is counted in their number.
 _MOST = 20

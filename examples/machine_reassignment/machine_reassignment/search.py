@@ -18,9 +18,7 @@ from machine_reassignment.kernels import (
     spread_kept,
     swap_change,
 )
-from placeopt.core.kernels.annealing import most_worse
-from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below, uniform
+from placeopt.plugins import below, kernel, most_worse, uniform
 
 #: Ranks by size within which processes count as alike.
 NEAR = 32

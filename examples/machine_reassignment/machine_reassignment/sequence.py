@@ -9,9 +9,7 @@ import numpy as np
 
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.kernels import State, begin, move, shift_change, shift_kept
-from placeopt.core.fronts.values import Objective
-from placeopt.core.interfaces import DecisionSequence
-from placeopt.core.kernels.compile import kernel
+from placeopt.plugins import DecisionSequence, Objective, kernel
 
 
 @kernel

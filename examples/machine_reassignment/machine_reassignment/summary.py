@@ -7,8 +7,7 @@ import numpy as np
 from machine_reassignment.drawing import shares
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.referee import judge
-from placeopt.core.fronts.values import Plan
-from placeopt.plot.markup import Bar, Cell, paragraphs, table
+from placeopt.plugins import Bar, Cell, Plan, paragraphs, table
 
 #: What the problem asks, in a sentence.
 QUESTION = "Which processes move to which machines, so that none is overloaded and few things move?"
