@@ -39,10 +39,23 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
     """
     run = registry.method(name).load(task.problem.problem)
     arguments = checked(run, name, parameters)
+    task = replace(task, budget=_ended(task.budget, name, task.problem.problem))
     expected = partial(registry.first_run, task.problem.problem, name)
     with task.budget.clock.expecting(expected), task.recorded(name) as with_trace:
         front: Front = run(task.part(name), **arguments)
         return with_trace(front)
+
+
+def _ended(budget: Budget, name: str, kind: str) -> Budget:
+    """Return a budget that ends: methods that prove count no evaluations, and have own seconds.
+
+    So has every run of one, within a method made of methods or a sweep as well as alone.
+    """
+    own = registry.method(name).of.get(kind)
+    timed = budget.seconds_limit is not None
+    if own is None or own.seconds is None or own.evaluations is not None or timed:
+        return budget
+    return budget.share(evaluations=budget.evaluations_left, seconds=own.seconds)
 
 
 def auto(task: Task[Problem], **parameters: Any) -> Front:

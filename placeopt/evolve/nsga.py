@@ -23,7 +23,17 @@ from placeopt.core.task import Task
 from placeopt.core.weights import lattice, simplex
 from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
-Offspring = Annotated[int, Field(ge=1, le=100_000, description="Children of a generation.")]
+#: Generations that a run has at least, if the children of one need not be fewer than the least;
+#: and the most: pymoo sorts a generation in a time that hardly depends on its size.
+GENERATIONS, LEAST_CHILDREN, MOST_CHILDREN = 20, 20, 2000
+Offspring = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=100_000,
+        description="Children of a generation; none for a twentieth of the run, at most 2000.",
+    ),
+]
 MaxPoints = Annotated[
     int | None, Field(ge=1, le=10**6, description="Largest size of the front; none for all.")
 ]
@@ -35,7 +45,7 @@ def nsga2(
     population: Annotated[
         int, Field(ge=2, le=10_000, description="Survivors of a generation.")
     ] = 200,
-    offspring: Offspring = 2000,
+    offspring: Offspring = None,
     points: MaxPoints = 500,
     encoding: Encoding = "own",
     operators: Operators = "own",
@@ -63,7 +73,7 @@ def nsga3(
             description="Survivors of a generation; none for one a direction, at least 100.",
         ),
     ] = None,
-    offspring: Offspring = 2000,
+    offspring: Offspring = None,
     points: MaxPoints = 500,
     encoding: Encoding = "own",
     operators: Operators = "own",
@@ -90,7 +100,7 @@ def _run(
     task: Task[Problem],
     variant: Variant,
     population: int,
-    offspring: int,
+    offspring: int | None,
     points: int | None,
 ) -> Front:
     """Let a pymoo algorithm make generation after generation until the budget ends."""
@@ -109,7 +119,7 @@ def _run(
     first = search.first(population)
     run = algorithm(
         pop_size=population,
-        n_offsprings=offspring,
+        n_offsprings=population,
         sampling=first[: search.budget.allow(len(first))],
         mating=ScreenedVariation(),
         eliminate_duplicates=False,
@@ -120,10 +130,19 @@ def _run(
     with suppress(_BudgetEndedError):
         run.next()
         while not search.finished:
-            run.n_offsprings = search.budget.allow(offspring)
+            run.n_offsprings = search.budget.allow(offspring or _children(search))
             run.next()
     return search.conclude(
         name,
-        {"population": population, "offspring": offspring, "points": points},
+        {"population": population, "offspring": offspring or "by budget", "points": points},
         ("pymoo", "numpy", "numba", "moocore"),
     )
+
+
+def _children(search: VectorSearch) -> int:
+    """Return how many children the next generation has: so that a short run has generations, too.
+
+    A time limit is measured in evaluations by the pace so far.
+    """
+    planned = search.budget.evaluations / max(search.progress, 1e-9)
+    return min(MOST_CHILDREN, max(LEAST_CHILDREN, round(planned / GENERATIONS)))

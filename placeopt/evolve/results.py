@@ -13,7 +13,6 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Run
 from placeopt.core.interfaces import Encoder
 from placeopt.core.outside import numbers
-from placeopt.core.public import public
 from placeopt.core.spec import load
 from placeopt.core.task import Candidate, Task, versions
 
@@ -24,7 +23,6 @@ _LEGAL = (
 )
 
 
-@public
 def front_of(result: Any, problem: Any = None) -> Front:
     """Return the judged front of what an algorithm of your own found on a problem of placeopt.
 

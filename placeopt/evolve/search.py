@@ -136,6 +136,7 @@ class VectorSearch:
         )
         self._resumed = self._resume()
         self._judging, self._judged_of = self._seconds_to_judge(), 0
+        self._generations: int | None = None  # from the first vectors on, which are number 0
         self._block = 8
 
     def _resume(self) -> int:
@@ -228,6 +229,7 @@ class VectorSearch:
 
         They are those of the start front, the problem's seeds, and random ones.
         """
+        self._generations = -1
         value = self._encoded(p.plan for p in self.task.start or ())
         seeds = self._seeds()
         met = self.archive.result()  # of an earlier process
@@ -271,6 +273,8 @@ class VectorSearch:
         F, G = self._evaluated(X)
         X = X[: len(F)]
         self.budget.spend(len(X))
+        if self._generations is not None:
+            self._generations += 1
         self.archive.add(X, F, G)
         self._judge_some()
         self.task.keep(self._found)
@@ -352,6 +356,8 @@ class VectorSearch:
         parameters = parameters | self.variant.parameters()
         if self._resumed:
             parameters = parameters | {"resumed_at": self._resumed}
+        elif self._generations is not None and self._generations < 1:
+            parameters = parameters | {"generations": 0}
         vectors = self.archive.result()
         limit = min(len(vectors), self._most_points)
         if self.budget.cancelled:

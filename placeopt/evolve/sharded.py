@@ -34,6 +34,8 @@ from placeopt.evolve.weighted_sums import LEAST_WEIGHT, search, weight_lattice
 SAMPLED_PARTS = 6
 #: Share of a time limit that is for the search of the parts; the rest makes and judges plans.
 SEARCH_SHARE = 0.6
+#: Share of the time of a part that vectors to start from may take.
+SEEDING_SHARE = 0.25
 #: Vectors that are evaluated of a part which there was no time to search.
 UNSEARCHED = 8
 #: Points that are judged even when the time is over.
@@ -84,7 +86,7 @@ def search_part(
     rng = np.random.default_rng(seed)
     few = weight_lattice(len(factors), seeds=True) * per_unit
     few = few[np.unique(np.linspace(0, len(few) - 1, max(3, budget.allow(len(few)))).astype(int))]
-    starts = interfaces.vectors_at(encoder, few)
+    starts = interfaces.vectors_at(encoder, few, budget.share(SEEDING_SHARE))
     if known is not None:
         starts = np.concatenate((known.astype(np.int64), starts))
     if len(starts) == 0:

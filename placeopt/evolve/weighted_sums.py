@@ -77,7 +77,7 @@ def search(
     rng: np.random.Generator,
     budget: Budget,
 ) -> Members:
-    """Return the members that a search finds within a budget; it evaluates all of `starts`.
+    """Return the members that a search finds within a budget; it evaluates `starts` first.
 
     Parameters
     ----------
@@ -100,7 +100,12 @@ def search(
         np.zeros(len(weights), int),
         np.full(len(weights), np.inf),
     )
-    members.offer(starts, *scored(starts))
+    together = len(starts) if budget.seconds_limit is None else BLOCK
+    for begin in range(0, len(starts), together):
+        if begin and budget.out_of_time:
+            break
+        block = starts[begin : begin + together]
+        members.offer(block, *scored(block))
     order = np.empty(0, dtype=np.int64)
     while not budget.exhausted:
         if len(order) == 0:

@@ -19,6 +19,8 @@ from placeopt.rescheduling.local_search.blocks import BlockSearch
 from placeopt.rescheduling.local_search.pruning import PlanPruning
 from placeopt.rescheduling.move_order import Moves
 
+#: Share of a time limit that the search has where plans are then rid of moves that save too little.
+SEARCH_SHARE = 0.5
 #: Evaluations of the block search that seeds other searches.
 _SEED_EVALUATIONS = 1_000_000
 
@@ -52,9 +54,13 @@ def block_search(
     beyond; see `placeopt.rescheduling.local_search.pruning`.
     """
     max_moves = fewest(max_moves, task.problem.goal_limits.get("moves"))
-    search = BlockSearch(task.problem, task.budget, max_moves)
+    budget = task.budget
+    if min_gain_ms and budget.seconds_limit is not None:
+        budget = budget.share(SEARCH_SHARE, budget.evaluations_left)
+    search = BlockSearch(task.problem, budget, max_moves)
     completed = search.run(in_time=task.budget.seconds_limit is not None)
-    plans = _worthwhile_plans(task.problem, search.plans(), min_gain_ms)
+    plans = _worthwhile_plans(task.problem, search.plans(), min_gain_ms, task.budget)
+    completed = completed and not (min_gain_ms and task.budget.out_of_time)
     return task.front(
         [Candidate(task.problem.plan(moves)) for moves in plans],
         method="block-search",
@@ -65,18 +71,21 @@ def block_search(
 
 
 def _worthwhile_plans(
-    problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], gain: float
+    problem: Rescheduling, plans: dict[int, tuple[float, np.ndarray]], gain: float, budget: Budget
 ) -> list[Moves]:
     """Return plans of which every move saves `gain` ms.
 
     They save it over every plan with fewer moves, and over what is left if any moves are left out.
+    A plan that there is no time to look at is left out.
     """
     if gain == 0:
         return [moves.tolist() for _, moves in plans.values()]
     kept = worthwhile({k: latency for k, (latency, _) in plans.items()}, gain)
-    pruning, best = PlanPruning(problem, gain), dict[int, tuple[float, Moves]]()
+    pruning, best = PlanPruning(problem, gain, budget), dict[int, tuple[float, Moves]]()
     for k in sorted(kept):
         moves, _ = pruning.reduce(plans[k][1].tolist())
+        if moves is None:
+            break
         latency = problem.evaluate(problem.plan(moves)).values[0]
         if latency < best.get(len(moves), (np.inf, []))[0]:
             best[len(moves)] = (latency, moves)

@@ -15,7 +15,6 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.fronts.values import Plan
-from placeopt.core.public import public
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
@@ -23,7 +22,6 @@ from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.move_order import Moves, shortest
 
 
-@public
 def build(problem: Rescheduling) -> pyo.ConcreteModel:
     """Return the model of an instance.
 

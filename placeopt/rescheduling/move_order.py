@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
@@ -136,7 +137,10 @@ def misplaced(counts: np.ndarray, target: np.ndarray) -> int:
 
 
 def shortest(
-    instance: ReschedulingArrays, target: np.ndarray, max_states: int = 20_000
+    instance: ReschedulingArrays,
+    target: np.ndarray,
+    max_states: int = 20_000,
+    stop: Callable[[], bool] = lambda: False,
 ) -> tuple[Moves | None, bool]:
     """Search the deployments on the way by A*; misplaced replicas are the lower bound.
 
@@ -145,6 +149,8 @@ def shortest(
     target : ndarray of int, shape (S, N)
     max_states : int
         Deployments that are visited before the search gives up.
+    stop : callable
+        Asked before each of them whether to give up.
 
     Returns
     -------
@@ -163,7 +169,7 @@ def shortest(
             return _trace(came, state), True
         if -negative > cost[state]:
             continue
-        if len(came) > max_states:
+        if len(came) > max_states or stop():
             return None, False
         for move, after in _neighbours(instance, state):
             if cost[state] + 1 < cost.get(after, 1 << 60):

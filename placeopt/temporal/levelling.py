@@ -2,7 +2,8 @@
 
 A reserved machine is paid for the whole horizon. It pays off where requests follow each other on
 it: where the load of its pool is level. Requests are taken by decreasing duration; each starts
-where the load of its pools is least.
+where the load of its pools is least. Short slots are looked at in cells of several, so that the
+work does not depend on the length of a slot.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.temporal.pools import PoolArrays, pool_of, served
+
+#: Cells of a horizon, at most; a horizon of fewer slots has one for each.
+MAX_CELLS = 128
 
 
 @kernel
@@ -32,45 +36,50 @@ def _shares(genes, instance, request, shares):
 
 @kernel
 def _least_loaded(load, shares, duration):
-    """Return the start whose largest load is least, of equal ones the one of least total load.
+    """Return the cell whose largest load is least, of equal ones the one of least total load.
 
-    `load`, (P, T), is that of the pools; those with `shares`, (P,), above 0 count.
+    `load`, (P, cells), is that of the pools; those with `shares`, (P,), above 0 count. `duration`
+    is in cells.
     """
-    horizon = load.shape[1]
-    best, best_start = np.inf, 0
-    for start in range(horizon - duration + 1):
+    best, best_cell = np.inf, 0
+    for start in range(load.shape[1] - duration + 1):
         score = 0.0
         for pool in range(len(shares)):
             if shares[pool] > 0:
                 peak = total = 0.0
-                for slot in range(start, start + duration):
-                    peak = max(peak, load[pool, slot])
-                    total += load[pool, slot]
+                for cell in range(start, start + duration):
+                    peak = max(peak, load[pool, cell])
+                    total += load[pool, cell]
                 score += shares[pool] * (peak + 1e-3 * total / duration)
         if score < best - 1e-12:
-            best, best_start = score, start
-    return best_start
+            best, best_cell = score, start
+    return best_cell
 
 
 @kernel
-def _level(genes, instance, order, load, shares):
-    """Choose starts in one vector, (n + R,), in place; overwrites `load` (P, T), `shares` (P,)."""
+def _level(genes, instance, order, width, load, shares):
+    """Choose starts in one vector, (n + R,), in place; overwrites `load` (P, C), `shares` (P,).
+
+    A cell has `width` slots. The last one may reach beyond the horizon: a request that would end
+    there starts earlier.
+    """
     load[:] = 0.0
     for request in order:
         if served(instance, request) and _shares(genes, instance, request, shares):
-            start = _least_loaded(load, shares, instance.duration[request])
-            genes[request] = start
+            duration = -(-instance.duration[request] // width)
+            cell = _least_loaded(load, shares, duration)
+            genes[request] = min(cell * width, instance.horizon - instance.duration[request])
             for pool in range(len(shares)):
                 if shares[pool] > 0:
-                    for slot in range(start, start + instance.duration[request]):
-                        load[pool, slot] += shares[pool]
+                    for k in range(cell, cell + duration):
+                        load[pool, k] += shares[pool]
 
 
 @kernel
-def _level_all(X, instance, order, load, shares):
+def _level_all(X, instance, order, width, load, shares):
     """Choose starts in vectors, (k, n + R), in place."""
     for k in range(len(X)):
-        _level(X[k], instance, order, load, shares)
+        _level(X[k], instance, order, width, load, shares)
 
 
 def levelled(X: np.ndarray, instance: PoolArrays) -> np.ndarray:
@@ -80,7 +89,8 @@ def levelled(X: np.ndarray, instance: PoolArrays) -> np.ndarray:
     """
     levelled = X.copy()
     order = np.argsort(-instance.duration, kind="stable")
-    pools = len(instance.offer)
-    load, shares = np.zeros((pools, instance.horizon)), np.zeros(pools)
-    _level_all(levelled, instance, order, load, shares)
+    width = -(-instance.horizon // MAX_CELLS)
+    pools, cells = len(instance.offer), -(-instance.horizon // width)
+    load, shares = np.zeros((pools, cells)), np.zeros(pools)
+    _level_all(levelled, instance, order, width, load, shares)
     return levelled

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from placeopt.core.budget import Budget
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.latency import latencies
 from placeopt.rescheduling.local_search import descent
@@ -33,14 +34,20 @@ class PlanPruning:
     problem : Rescheduling
     gain : float
         What every move must save, in ms.
+    budget : Budget, optional
+        Out of time, a plan is not finished: of 65,536 combinations one takes seconds.
     """
 
-    def __init__(self, problem: Rescheduling, gain: float):
+    def __init__(self, problem: Rescheduling, gain: float, budget: Budget | None = None):
         self.gain, self.instance = gain, problem.arrays
+        self.budget = budget or Budget()
         self._state, self._archive = search_state(self.instance), plan_archive(1)
 
-    def reduce(self, moves: Sequence[Sequence[int]]) -> tuple[Moves, bool]:
-        """Return the plan that remains, and whether all combinations of its moves were compared."""
+    def reduce(self, moves: Sequence[Sequence[int]]) -> tuple[Moves | None, bool]:
+        """Return the plan that remains, and whether all combinations of its moves were compared.
+
+        The plan is None where the time ended before.
+        """
         if not len(moves):
             return [], True
         plan: Moves = [(int(i), int(u), int(v)) for i, u, v in moves]
@@ -51,8 +58,8 @@ class PlanPruning:
 
     # -- all combinations --------------------------------------------------------------------------
 
-    def _cheapest(self, moves: Moves, kinds: np.ndarray, counts: np.ndarray) -> Moves:
-        """Return the cheapest plan among all combinations of the moves.
+    def _cheapest(self, moves: Moves, kinds: np.ndarray, counts: np.ndarray) -> Moves | None:
+        """Return the cheapest plan among all combinations of the moves, None without the time.
 
         Parameters
         ----------
@@ -69,6 +76,8 @@ class PlanPruning:
         total = int(np.prod(counts + 1))
         costs, codes = [], []
         for first in range(0, total, _CHUNK):
+            if first and self.budget.out_of_time:
+                return None
             code = np.arange(first, min(first + _CHUNK, total))
             taken = np.stack(np.unravel_index(code, counts + 1), axis=1)
             ends = home + np.tensordot(taken, change, axes=1)
@@ -81,6 +90,8 @@ class PlanPruning:
         whole = cost[code == total - 1].min(initial=np.inf)
         better = np.flatnonzero(cost < whole - descent.ROUNDING_MS)
         for k in better[np.argsort(cost[better], kind="stable")]:
+            if self.budget.out_of_time:
+                return None
             taken = np.array(np.unravel_index(code[k], counts + 1))
             end = home + np.tensordot(taken, change, axes=1)
             if (result := self._ordered(end, int(taken.sum()))) is not None:
@@ -91,13 +102,19 @@ class PlanPruning:
         """Return at most `max_moves` moves to a deployment (S, N), each with room, or None."""
         result = arranged(self.instance, target, max_moves + MAX_HOPS)
         if result is None or len(result) > max_moves:
-            result, _ = shortest(self.instance, target)
+            result, _ = shortest(self.instance, target, stop=self._is_out_of_time)
         return result if result is not None and len(result) <= max_moves else None
+
+    def _is_out_of_time(self) -> bool:
+        return self.budget.out_of_time
 
     # -- step by step ------------------------------------------------------------------------------
 
-    def _stepwise(self, moves: Moves) -> Moves:
-        """Return the plan after leaving out moves and services while that makes it cheaper."""
+    def _stepwise(self, moves: Moves) -> Moves | None:
+        """Return the plan after leaving out moves and services while that makes it cheaper.
+
+        It is None where the time ends before.
+        """
         instance, state = self.instance, self._state
         descent.load_plan(instance, state, np.array(moves, dtype=np.int32))
         while True:
@@ -105,6 +122,8 @@ class PlanPruning:
             counts = state.deployment.counts.copy()
             cost = self._cost()
             for services in self._parts(counts):
+                if self.budget.out_of_time:
+                    return None
                 other = counts.copy()
                 other[services] = instance.home[services]
                 descent.load(instance, state, other)
@@ -124,7 +143,7 @@ class PlanPruning:
     def _undo_single_moves(self) -> None:
         """Undo the move whose loss is least while that is less than `gain`."""
         instance, state, limit = self.instance, self._state, self.gain - descent.ROUNDING_MS
-        while True:
+        while not self.budget.out_of_time:
             now = descent.state_latency(instance, state)
             _, *result = descent.best_move(instance, state, self._archive, now, limit, True)
             if result[0] < 0:
