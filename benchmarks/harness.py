@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -157,13 +158,16 @@ def shares(fronts: Mapping[str, Any]) -> dict[str, float]:
 
     The reference point is 1.1 times the worst of all fronts.
     """
-    import numpy as np
+    from placeopt.core.fronts.front import common_reference, merge
 
-    from placeopt.core.fronts.front import merge
+    reference = common_reference(fronts.values())
+    whole = merge(fronts.values()).hypervolume(reference)
+    return {name: front.hypervolume(reference) / whole for name, front in fronts.items()}
 
-    reference = np.max([front.reference() for front in fronts.values()], axis=0)
-    whole = merge(fronts.values()).hypervolume(reference, plain=True)
-    return {
-        name: float(front.hypervolume(reference, plain=True) / whole)
-        for name, front in fronts.items()
-    }
+
+def plain_share(front: Any, reference: Any) -> float:
+    """Return the hypervolume by the product of the reference point, as the CNSM paper has it.
+
+    It is a share where all goals are above 0, as on the pages that have recorded it.
+    """
+    return float(front.hypervolume(reference) / math.prod(reference))

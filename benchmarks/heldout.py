@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from harness import ROOT, Benchmark, shown, table, verdict
+from harness import ROOT, Benchmark, plain_share, shown, table, verdict
 
 import placeopt
 from placeopt.temporal.instance import Temporal
@@ -39,7 +39,7 @@ def main() -> None:
     for k, (instance, default) in enumerate(zip(INSTANCES, defaults, strict=True)):
         fronts = [default, *others[k * len(RIVALS) : (k + 1) * len(RIVALS)]]
         reference = 1.1 * np.max([front.nadir for front in fronts], axis=0)
-        mine, *volumes = [front.hypervolume(reference, plain=True) for front in fronts]
+        mine, *volumes = [plain_share(front, reference) for front in fronts]
         losses.append(1 - mine / max(volumes))
         cells = f"{mine:.4f}", f"{told[k]['cpu_seconds']:.1f}", *(f"{v:.4f}" for v in volumes)
         best = RIVALS[int(np.argmax(volumes))]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import Benchmark, apart, section, table, verdict
+from harness import Benchmark, apart, plain_share, section, table, verdict
 from machine import facts
 
 import placeopt
@@ -93,7 +93,7 @@ def compared(requests: int, seed: int) -> dict[str, Any]:
     found: dict[str, Any] = {"requests": requests, "seed": seed, "gib": peak_gib()}
     found |= {"parts": parts.runs[0].parameters["parts"], "facts": facts("numpy", "numba")}
     for name, (front, seconds) in runs.items():
-        volume = front.hypervolume(reference, plain=True)
+        volume = plain_share(front, reference)
         told = {"s": seconds, "hv": volume, "cheapest": front.ideal[1], "points": len(front)}
         found[name] = told
     return found | certified(problem, parts)

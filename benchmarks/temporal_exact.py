@@ -13,7 +13,7 @@ from typing import Any
 
 import cpu_clock  # noqa: F401
 import numpy as np
-from harness import ROOT, Benchmark, section, table, timed, verdict
+from harness import ROOT, Benchmark, plain_share, section, table, timed, verdict
 from papers.cnsm import TIGHT, WIDE, paper_instance
 from small_temporal import drawn, of_size
 
@@ -136,7 +136,7 @@ def gap(run: Benchmark) -> str:
         ("vectors of the bound set", len(bounds)),
     ]
     theirs = placeopt.solve(paper_instance()[0], "moead", seconds=run.seconds, seed=1)
-    wide, tight = (theirs.hypervolume(at, plain=True) for at in (WIDE, TIGHT))
+    wide, tight = (plain_share(theirs, at) for at in (WIDE, TIGHT))
     return section(
         "How far from optimal a front of 50 requests is",
         f"aws-50: {run.seconds:g} s of moead, {run.bound_seconds:g} s of bound; reference 1.1 "

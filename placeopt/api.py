@@ -22,7 +22,6 @@ from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
 from placeopt.core.limits import read_limits
 from placeopt.core.outside import checked_seed
 from placeopt.core.problem import Problem
-from placeopt.core.public import public
 from placeopt.core.runs import notebook
 from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
 from placeopt.core.runs.threads import one_thread_of_blas
@@ -37,7 +36,6 @@ GOING_ON_SHARE = 0.15
 PROOF_AGAIN = 1.5
 
 
-@public
 def load(path: AnyPath) -> Problem:
     """Read an instance file; its ``"problem"`` picks the class.
 
@@ -49,7 +47,6 @@ def load(path: AnyPath) -> Problem:
     return registry.read(path)
 
 
-@public
 def solve(
     problem: Problem | AnyPath,
     method: str = "auto",
@@ -81,8 +78,9 @@ def solve(
     objectives : sequence of str, optional
         Names of the goals, in the order wanted; all of the problem's by default.
     evaluations : int, optional
-        Budget in evaluations. Without this and `seconds` it is 50,000, and methods that prove, such
-        as ``epsilon-constraint``, have 50 seconds; those of jMetalPy end at either.
+        Budget in evaluations. Without this and `seconds` it is 50,000; those of jMetalPy end at 50
+        seconds as well. Methods that prove, such as ``epsilon-constraint``, count no evaluations:
+        without `seconds` they have 50 seconds.
     seconds : float, optional
         Time limit in seconds for the whole run; what was found by then is returned.
     seed : int
@@ -243,7 +241,6 @@ def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], cert
     return task.part("search").stages().do(method, run)
 
 
-@public
 def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:
     """Return what the referee says of a plan, or of every plan of a front in its order."""
     if not isinstance(problem, Problem):

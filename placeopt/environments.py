@@ -18,7 +18,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.problem import Problem
-from placeopt.core.public import public
 from placeopt.registry import problem_class, specs
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ class _Environments(Mapping[str, str]):
 ENVIRONMENTS: Mapping[str, str] = _Environments()
 
 
-@public
 def make_env(
     problem: Problem | type[Problem] | str,
     weights: Weights = None,
@@ -77,7 +75,6 @@ def make_env(
     return BatchEnv(make_batch(_resolved(problem), 1, **options), weights, append)
 
 
-@public
 def make_vec_env(
     problem: Problem | type[Problem] | str,
     num_envs: int = 1,

@@ -625,9 +625,12 @@ def test_merge_compare_pick(here: Here, fronts: dict[str, Path], tmp_path: Path)
     mixed.write(tmp_path / "mixed.json")
     mixed[:1].write(tmp_path / "part.json")
     out, _ = here("compare", tmp_path / "mixed.json", tmp_path / "part.json")
-    assert "volume of what is dominated, up to cost 4.4, down to profit 1.2" in out
+    assert (
+        "share of the box from the best values of all fronts up to cost 4.4, down to profit 1.2"
+        in out
+    )
     out, _ = here("compare", "--json", tmp_path / "mixed.json", "--reference", "5,-1")
-    assert json.loads(out)["fronts"][0]["hypervolume"] == 4 * 3 + 1 * 8
+    assert json.loads(out)["fronts"][0]["hypervolume"] == pytest.approx((4 * 3 + 1 * 8) / (4 * 11))
 
     point = json.loads(here("pick", tmp_path / "all.json", "--lex", "cost_usd,latency_ms")[0])
     assert (
@@ -697,7 +700,7 @@ def test_compare_and_merge_count_points_by_their_values(here: Here, tmp_path: Pa
         ),
         (
             ("compare", "FRONT", "--reference", "1,2"),
-            "--reference is '1,2'; give 3 numbers above 0",
+            "--reference is '1,2'; give 3 numbers, separated by commas",
         ),
         (("compare", "FRONT", "--reference", "1,2,x"), "--reference is '1,2,x'; give 3 numbers"),
         (("merge", "FRONT", TOY), "toy.json: this is a temporal instance, not a front"),

@@ -2,9 +2,8 @@
 
 Of each decision, a microservice and its node, every agent simulates its share of the actions with
 the greedy rule, five applications ahead, and answers with the best. An agent is a process of this
-machine; on the workers of a Dask cluster they are the same. Agents have the plain form of the
-rollout; beside them stand the same form in one process, and the compiled form that `rollout` is
-without agents.
+machine. Agents have the plain form of the rollout; beside them stand the same form in one process,
+and the compiled form that the method `rollout` is.
 """
 
 from __future__ import annotations
@@ -15,13 +14,13 @@ from typing import Any
 
 import numpy as np
 from machine import table
+from placeopt_papers.agents import Rule, play_apart
 
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.rollout import rollout
-from placeopt.rollout.agents import Rule, play_apart
 
 FULL = {"applications": 100, "agents": (1, 2, 4), "seeds": 2}
 QUICK = {"applications": 5, "agents": (1, 2), "seeds": 1}

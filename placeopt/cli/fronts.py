@@ -195,7 +195,7 @@ def compare(
         str | None,
         Option(
             metavar="A,B,C",
-            help="Reference point (default: 1.1 x the worst values of all fronts).",
+            help="Reference point (default: a little beyond the worst values of all fronts).",
         ),
     ] = None,
     as_json: AsJson = False,
@@ -206,15 +206,14 @@ def compare(
 
     For an instance that comes with placeopt it also says what is missing of the best known front.
     """
-    from placeopt.core.fronts.front import Front
+    from placeopt.core.fronts.front import Front, shares
     from placeopt.core.fronts.front import merge as merged
     from placeopt.core.fronts.words import up_to
 
     read = [Front.read(path) for path in fronts]
     union = merged(read)
     corner = _reference(read, reference)
-    gap_corner = corner if reference is not None else _beyond(read, bounds=True)
-    plain = all(o.sign > 0 for o in union.objectives)
+    volumes = shares(read, corner) if union.points else [0.0] * len(read)
     kept = {p.values for p in union.points}
     known = _best_known(union)
     rows: list[dict[str, Any]] = [
@@ -222,16 +221,16 @@ def compare(
             "front": str(path),
             "points": len(front),
             "points_on_merged_front": sum(p.values in kept for p in front.points),
-            "hypervolume": front.hypervolume(corner, plain=plain),
+            "hypervolume": volume,
             "sparsity": front.sparsity(),
-            "gap": front.gap(gap_corner),
+            "gap": front.gap(corner),
             "gap_to_best_known": None if known is None else _behind(front, known),
             "seconds": _seconds(front),
         }
-        for path, front in zip(fronts, read, strict=True)
+        for path, front, volume in zip(fronts, read, volumes, strict=True)
     ]
     if as_json:
-        emit_json({"reference": corner, "gap_reference": gap_corner, "fronts": rows})
+        emit_json({"reference": corner, "fronts": rows})
         return
     to_best = () if known is None else ("gap_to_best_known",)
     measures = ("hypervolume", "sparsity", "gap", *to_best, "seconds")
@@ -246,11 +245,11 @@ def compare(
     ]
     columns = ("front", "points", "on merged", *(m.replace("_", " ") for m in measures))
     emit_table(columns, cells)
-    what = "share of the box from the origin" if plain else "volume of what is dominated"
-    emit_sentence(f"hypervolume: {what}, {up_to(union.objectives, corner)}")
+    within = up_to(union.objectives, corner)
+    emit_sentence(f"hypervolume: share of the box from the best values of all fronts {within}")
     if any(row["gap"] is not None for row in rows):
         most = "at most this share of the attainable hypervolume is missing"
-        emit_sentence(f"gap: {most}, {up_to(union.objectives, gap_corner)}")
+        emit_sentence(f"gap: {most}, {within}")
     if known is not None:
         emit_sentence(
             "gap to best known: share of the hypervolume of the best known front that is missing "
@@ -274,18 +273,14 @@ def _best_known(front: Front) -> Front | None:
 def _behind(front: Front, known: Front) -> float:
     """Return the share of the best known front's hypervolume that a front lacks."""
     corner = known.reference().tolist()
-    return 1 - front.hypervolume(corner, plain=True) / known.hypervolume(corner, plain=True)
-
-
-def _beyond(fronts: list[Front], *, bounds: bool = False) -> list[float]:
-    """Return a reference point beyond the worst values of all fronts, and of their bounds."""
-    return list(fronts[0].worst(f.reference(bounds=bounds).tolist() for f in fronts if f.points))
+    return 1 - front.hypervolume(corner) / known.hypervolume(corner)
 
 
 def _reference(fronts: list[Front], text: str | None) -> list[float]:
     """Return the reference point given, else one beyond the worst values of all fronts."""
+    from placeopt.core.fronts.front import common_reference
+
     width = len(fronts[0].objectives)
-    least = 0.0 if all(o.sign > 0 for o in fronts[0].objectives) else -math.inf
     if text is not None:
         try:
             corner = [float(part) for part in text.split(",")]
@@ -293,13 +288,10 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
             raise UsageError(
                 f"--reference is {text!r}; give {width} numbers, separated by commas"
             ) from None
-        if len(corner) != width or not all(least < x < math.inf for x in corner):
-            above = " above 0" if least == 0 else ""
-            raise UsageError(
-                f"--reference is {text!r}; give {width} numbers{above}, separated by commas"
-            )
+        if len(corner) != width or not all(map(math.isfinite, corner)):
+            raise UsageError(f"--reference is {text!r}; give {width} numbers, separated by commas")
         return corner
-    return _beyond(fronts) or [1.0] * width
+    return common_reference(fronts) or [1.0] * width
 
 
 def _seconds(front: Front) -> float:

@@ -12,7 +12,6 @@ from typing import Any
 
 from placeopt.core.errors import UsageError, shown
 from placeopt.core.fronts.snapshots import RunSnapshot, Watch, Witness
-from placeopt.core.public import public
 from placeopt.core.runs.compiling import CLOCK, Clock, Compiling
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
@@ -84,7 +83,6 @@ class Budget:
     (40, False)
     """
 
-    @public
     def __init__(
         self,
         evaluations: int | None = None,
@@ -254,7 +252,9 @@ class Budget:
         """Return a budget with limits of its own that is cancelled when this one is."""
         return Budget(evaluations, seconds, stop=lambda: self.cancelled, clock=self.clock)
 
-    def share(self, part: float = 1.0, evaluations: float | None = None) -> Budget:
+    def share(
+        self, part: float = 1.0, evaluations: float | None = None, seconds: float | None = None
+    ) -> Budget:
         """Return a budget of a part of what is left, in evaluations and in seconds.
 
         What it spends, this budget spends too. It ends when this budget ends.
@@ -265,6 +265,8 @@ class Budget:
             Above 0, at most 1.
         evaluations : float, optional
             Instead of that part of the evaluations.
+        seconds : float, optional
+            Its time limit where this budget has none.
 
         Examples
         --------
@@ -273,15 +275,17 @@ class Budget:
         >>> share.allow(20), share.progress
         (5, 0.8)
         """
-        return _Share(self, part, evaluations)
+        return _Share(self, part, evaluations, seconds)
 
 
 class _Share(Budget):
     """A part of what is left of another budget."""
 
-    def __init__(self, whole: Budget, part: float, evaluations: float | None):
+    def __init__(
+        self, whole: Budget, part: float, evaluations: float | None, seconds: float | None
+    ):
         timed, counted = whole.seconds_limit is not None, whole.evaluations_limit is not None
-        seconds = max(1e-9, whole.seconds_left * part) if timed else None
+        seconds = max(1e-9, whole.seconds_left * part) if timed else seconds
         super().__init__(1, seconds, clock=whole.clock)
         wanted = whole.evaluations_left * part if evaluations is None else evaluations
         self.evaluations_limit = max(1.0, wanted) if counted else None

@@ -6,6 +6,7 @@ default.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
@@ -24,7 +26,9 @@ from placeopt.core.outside import (
 )
 from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
-from placeopt.core.public import public
+
+#: Weights whose vectors are built before the clock is asked first; then twice as many, and so on.
+WEIGHTS_TOGETHER = 4
 
 
 class Parts(NamedTuple):
@@ -478,7 +482,6 @@ class MethodFunction(Protocol):
     def __call__(self, task: Any, /, **parameters: Any) -> Front: ...
 
 
-@public
 def build_encoder(
     problem: Problem, objectives: Sequence[Objective] | None = None, encoding: str = "own"
 ) -> Encoder:
@@ -519,18 +522,36 @@ def seeds(encoder: Encoder, rng: np.random.Generator, seconds: float | None = No
     return spec.load("seeds")(encoder, rng, seconds)
 
 
-def vectors_at(encoder: Encoder, weights: np.ndarray) -> np.ndarray:
+def vectors_at(encoder: Encoder, weights: np.ndarray, budget: Budget | None = None) -> np.ndarray:
     """Return vectors to start a search for the least weighted sums from, shape (k, num_genes).
 
     Parameters
     ----------
     weights : ndarray, shape (w, objectives)
         Above 0. Problems that declare no vectors for weights give their seeds.
+    budget : Budget, optional
+        Once it is out of time, the weights that are left get none; the first ones have theirs.
     """
     spec = encoder.problem.spec
+    timed = budget is not None and budget.seconds_limit is not None
     if not spec.has("vectors_at"):
-        return seeds(encoder, np.random.default_rng(0))
-    return spec.load("vectors_at")(encoder, weights)
+        seconds = max(1e-3, budget.seconds_left) if budget is not None and timed else None
+        return seeds(encoder, np.random.default_rng(0), seconds)
+    build = spec.load("vectors_at")
+    if budget is None or not timed:
+        return build(encoder, weights)
+    left = weights[_spread(len(weights))]
+    blocks: list[np.ndarray] = []
+    size = WEIGHTS_TOGETHER
+    while len(left) and not (blocks and budget.out_of_time):
+        blocks.append(build(encoder, left[:size]))
+        left, size = left[size:], 2 * size
+    return np.unique(np.concatenate(blocks), axis=0)
+
+
+def _spread(size: int) -> np.ndarray:
+    """Return numbers below `size` in an order that has some of everywhere from the start."""
+    return np.argsort(np.arange(size) * (math.sqrt(5) - 1) / 2 % 1.0, kind="stable")
 
 
 def build_division(problem: Problem, objectives: Sequence[Objective], size: int) -> Division:
@@ -545,7 +566,6 @@ def build_division(problem: Problem, objectives: Sequence[Objective], size: int)
     return divide(problem, tuple(objectives), size)
 
 
-@public
 def build_sequence(
     problem: Problem, objectives: Sequence[Objective] | None = None, **options: Any
 ) -> DecisionSequence:

@@ -24,7 +24,6 @@ from placeopt.core.fronts.values import (
 from placeopt.core.limits import judged
 from placeopt.core.outside import checked_seed
 from placeopt.core.parameters import checked, require_options
-from placeopt.core.public import public
 from placeopt.core.spec import ProblemSpec
 
 __all__ = [
@@ -98,7 +97,6 @@ class Problem(Record):
     __str__ = __repr__
 
     @classmethod
-    @public
     def from_document(cls, document: Any) -> Self:
         """Validate a JSON document.
 
@@ -110,13 +108,11 @@ class Problem(Record):
         return documents.validate(cls, document)
 
     @classmethod
-    @public
     def read(cls, path: AnyPath) -> Self:
         """Read an instance file of this problem."""
         return documents.validate(cls, documents.read_json(path), file=str(path))
 
     @classmethod
-    @public
     def generate(cls, seed: int = 0, **sizes: Any) -> Self:
         """Return a random instance; `sizes` are the keyword arguments of the spec's generator."""
         generator, what = cls.spec.load("generator"), f"{cls.spec.kind} instances"

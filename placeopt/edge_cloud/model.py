@@ -18,14 +18,12 @@ from pyomo.core.expr import LinearExpression
 
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
-from placeopt.core.public import public
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 
 
-@public
 def build(problem: EdgeCloud) -> pyo.ConcreteModel:
     """Return the model of an instance.
 

@@ -11,7 +11,6 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Point
-from placeopt.core.public import public
 from placeopt.exact.goals import goals_of
 from placeopt.exact.model_search import ModelSearch, front_without_points
 from placeopt.exact.solver_registry import check_options, choose, require_solver
@@ -20,7 +19,6 @@ from placeopt.exact.solver_registry import check_options, choose, require_solver
 _NO_TIME = 1e-9
 
 
-@public
 def enumerate(
     model: pyo.ConcreteModel,
     objectives: Mapping[str, Any] | Sequence[Any] | None = None,

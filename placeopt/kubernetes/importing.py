@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
-from placeopt.core.public import public
 from placeopt.kubernetes import calls, manifests
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import origin_budgets
@@ -152,7 +151,6 @@ def _instance_of(
     return Imported(instance.document, problem, origin, notes, cluster, options, files, read)
 
 
-@public
 def import_files(
     files: Sequence[AnyPath],
     target: str,

@@ -18,7 +18,6 @@ from pyomo.common.collections import ComponentMap
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.fronts.values import Plan
-from placeopt.core.public import public
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
@@ -38,7 +37,6 @@ Slots = Annotated[
 ]
 
 
-@public
 def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     """Return the time-indexed model.
 

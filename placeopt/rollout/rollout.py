@@ -25,7 +25,6 @@ from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import read_weights, simplex
-from placeopt.rollout.agents import Apart, Rule
 
 #: Base policies by name.
 BASE_POLICIES: dict[str, BasePolicy] = {"greedy": greedy, "first": first}
@@ -151,16 +150,11 @@ def run(
         Field(description="One weight per objective, such as 1,2: one plan instead of a spread."),
     ] = None,
     parts: Annotated[int, Field(ge=1, le=200, description="Fineness of the spread.")] = 16,
-    agents: Annotated[
-        int, Field(ge=0, le=256, description="Processes that share the actions of a decision.")
-    ] = 0,
 ) -> Front:
     """Return the front of rollout plans, and of the base policy's own, over a spread of weights.
 
     Nothing is random. A plan counts as one evaluation, however many were simulated on the way.
-    With `agents` the actions of each decision are simulated apart, by processes or on the workers
-    of a Dask cluster; the plans stay the same. Compiled sequences may take the share `beta` of more
-    than the legal actions.
+    Compiled sequences may take the share `beta` of more than the legal actions.
     """
     policy = BASE_POLICIES[base]
     options = {} if order is None else {"order": order}
@@ -183,24 +177,18 @@ def run(
             "policy": policy,
             "finish_seconds": finish_seconds,
         }
-        apart = Apart(task, agents, Rule(beta, gamma, horizon, policy), options)
-        made = _plans(sequence, rows, task, arguments, apart if agents else None)
+        made = _plans(sequence, rows, task, arguments)
     parameters = {
         "beta": beta,
         "gamma": gamma,
         "horizon": horizon if math.isfinite(horizon) else "all",
         "base": base,
-        **({"agents": agents} if agents else {}),
     }
     return task.front(map(Candidate, made), method="rollout", parameters=parameters)
 
 
 def _plans(
-    sequence: DecisionSequence,
-    rows: np.ndarray,
-    task: Task[Problem],
-    arguments: dict[str, Any],
-    apart: Apart | None,
+    sequence: DecisionSequence, rows: np.ndarray, task: Task[Problem], arguments: dict[str, Any]
 ) -> list[Plan]:
     """Return two plans for each row of weights that the budget reaches: rollout's and the base's.
 
@@ -211,7 +199,7 @@ def _plans(
     for row in rows:
         if made and budget.exhausted:
             break
-        plans = _of_row(sequence, row, budget, arguments, apart)
+        plans = _of_row(sequence, row, budget, arguments)
         made += plans
         budget.spend(len(plans))
         note = f"weights {', '.join(f'{w:.3g}' for w in row)}"
@@ -220,17 +208,10 @@ def _plans(
 
 
 def _of_row(
-    sequence: DecisionSequence,
-    row: np.ndarray,
-    budget: Budget,
-    arguments: dict[str, Any],
-    apart: Apart | None,
+    sequence: DecisionSequence, row: np.ndarray, budget: Budget, arguments: dict[str, Any]
 ) -> list[Plan]:
     """Return the plan of rollout and, unless the time is over, that of the base policy."""
-    if apart is None:
-        plans = [sequence.plan(play(sequence, row, budget, **arguments))]
-    else:
-        plans = [apart.play(row).plan]
+    plans = [sequence.plan(play(sequence, row, budget, **arguments))]
     if budget.seconds_left > arguments["finish_seconds"]:
         state = sequence.reset()
         follow(sequence, state, row, arguments["policy"])

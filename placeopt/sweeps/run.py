@@ -21,7 +21,6 @@ from placeopt.core.files.documents import write_parts, write_text
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import with_plain_traces
-from placeopt.core.public import public
 from placeopt.core.runs import notebook
 from placeopt.core.runs.progress import Told
 from placeopt.core.runs.run_directory import RunDirectory
@@ -112,7 +111,6 @@ class SweepResult:
         return written
 
 
-@public
 def sweep(
     plan: AnyPath | Mapping[str, Any],
     *,

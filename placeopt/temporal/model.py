@@ -16,7 +16,6 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
-from placeopt.core.public import public
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.temporal.document import PRICINGS
@@ -24,7 +23,6 @@ from placeopt.temporal.instance import Temporal
 from placeopt.temporal.model_data import Machine, ModelData, enough_copies
 
 
-@public
 def build(
     problem: Temporal,
     *,

@@ -203,36 +203,6 @@ def test_a_fifo_is_read(tmp_path: Path) -> None:
     writer.join(10)
 
 
-@fifos
-@pytest.mark.parametrize(
-    "line",
-    [
-        "check fifo",
-        "solve fifo",
-        "pick fifo",
-        "evaluate {toy} fifo",
-        "solve {toy} --start fifo",
-        "solve {toy} --method policy --policy fifo",
-        "import kubernetes fifo --to temporal",
-        "import prices fifo",
-        "import mubench fifo",
-    ],
-)
-def test_a_fifo_without_a_writer_is_refused(
-    tmp_path: Path,
-    line: str,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It is waited for, but not for ever."""
-    monkeypatch.setattr("placeopt.core.files.paths._PATIENCE_MS", 100)
-    monkeypatch.chdir(tmp_path)
-    os.mkfifo("fifo")
-    said = error(capfd, *line.format(toy=TOY).split())
-    assert "a FIFO into which nobody writes" in said
-
-
-@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_a_file_without_end_is_refused() -> None:
     """Before it fills the memory."""
     with pytest.raises(DocumentError, match="more than 1,000 bytes"):

@@ -77,5 +77,5 @@ def test_long_commands_stand_below_what_they_are_for() -> None:
 def test_quality_names_the_reference_point() -> None:
     front = Front(NAME, (Objective("cost", "EUR"),), (Point((2.0,), {}),))
     assert quality(front) == (
-        "Quality (hypervolume): 0.0909 of the box up to cost 2.2 (1.1 x the worst values)."
+        "Quality (hypervolume): 1.0000 of the box from the best values up to cost 2.2."
     )

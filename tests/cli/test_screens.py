@@ -126,8 +126,9 @@ def test_one_hypervolume_everywhere(tmp_path: Path) -> None:
     front = Front.read(tmp_path / "f.json")
     volume = front.hypervolume(plain=True)
     within = up_to(front.objectives, front.reference().tolist())
-    assert f"Quality (hypervolume): {volume:.4f} of the box {within} (1.1 x" in told
-    assert f"{volume:.6g}" in table and f"share of the box from the origin, {within}" in table
+    assert f"Quality (hypervolume): {volume:.4f} of the box from the best values {within}." in told
+    assert f"{volume:.6g}" in table
+    assert f"share of the box from the best values of all fronts {within}" in table
 
 
 # -- while it runs ---------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import write_json
 from placeopt.core.fronts.dominance import minimal, nondominated
-from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.front import Front, merge, shares
 from placeopt.core.fronts.values import (
     InstanceName,
     Objective,
@@ -237,9 +237,6 @@ def test_hypervolume_counts_the_cells(count: int, data: st.DataObject) -> None:
     box = [float(SIDE)] * count
     cells = len(dominated_cells(vectors, count))
     assert front(*vectors, count=count).hypervolume(box) == pytest.approx(cells)
-    assert front(*vectors, count=count).hypervolume(box, plain=True) == pytest.approx(
-        cells / SIDE**count
-    )
 
 
 def test_points_beyond_the_reference_count_nothing() -> None:
@@ -413,7 +410,31 @@ def test_a_malformed_front_names_path_and_remedy(
     assert str(caught.value).startswith(f"{tmp_path / 'f.json'}: {said}")
 
 
-def test_a_plain_hypervolume_needs_a_box() -> None:
-    """A reference point with a 0 spans none."""
-    with pytest.raises(UsageError, match="without 0"):
-        front((1, 2)).hypervolume((0.0, 3.0), plain=True)
+def test_a_share_needs_a_box() -> None:
+    """A reference point that is no worse than the best value spans none."""
+    for corner in ((0.0, 3.0), (1.0, 3.0), (5.0, 2.0)):
+        with pytest.raises(UsageError, match="give a worse value than the best on these fronts"):
+            front((1, 2)).hypervolume(corner, plain=True)
+
+
+@given(grids(2, least=1), grids(2, least=1), st.sampled_from([(1, 1), (1, -1), (-1, -1)]))
+def test_a_share_is_the_same_for_all_senses_signs_and_units(
+    a: list, b: list, senses: tuple
+) -> None:
+    """Of the box from the best values of all fronts to the reference point, counted in cells."""
+    ideal = np.min([*a, *b], axis=0)
+    cells = [len(dominated_cells([tuple(np.array(v) - ideal) for v in one], 2)) for one in (a, b)]
+    goals = tuple(
+        Objective(f"o{k}", "", sense="max" if s < 0 else "min") for k, s in enumerate(senses)
+    )
+    for shift, scale in ((0, 1.0), (-3, 1.0), (-100, 1e-9), (7, 1e9)):
+        moved = [
+            tuple(Point(tuple(((np.array(v) + shift) * scale * senses).tolist()), {}) for v in one)
+            for one in (a, b)
+        ]
+        corner = ((ideal + SIDE + shift) * scale * senses).tolist()
+        fronts = [Front(InstanceName("any", "any", ""), goals, points) for points in moved]
+        found = shares(fronts, corner)
+        assert found == pytest.approx([n / SIDE**2 for n in cells])
+        assert all(0 < share <= 1 for share in found)
+        assert all(0 < one.hypervolume(plain=True) <= 1 for one in fronts)

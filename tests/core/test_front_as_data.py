@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 
@@ -106,21 +106,6 @@ def test_indicators_are_moocores_in_scaled_values() -> None:
     least = min(np.hypot(*b) / 8 for b in behind[:1] + behind[2:])
     assert part.igd_plus(FRONT) == pytest.approx(least / 4)
     assert part.epsilon(FRONT) == pytest.approx(3 / 8)
-    assert part.r2(FRONT) > FRONT.r2()
-
-
-def test_r2_of_many_objectives_is_the_mean_over_weights() -> None:
-    """Two objectives exactly; a third that never varies, and a sample of weights for three."""
-    rng = np.random.default_rng(5)
-    values = rng.dirichlet(np.ones(3), size=40)
-    goals = (*GOALS, Objective("moves", "pods"))
-    front = Front(NAME, goals, tuple(Point(tuple(v), {}) for v in values.tolist()))
-    scaled, weights = front.normalised(), rng.dirichlet(np.ones(3), size=20_000)
-    drawn = np.mean([(w * scaled).max(axis=1).min() for w in weights])
-    assert front.r2() == pytest.approx(drawn, rel=0.03)
-    weights = np.linspace(0, 1, 20_001)
-    exact = np.mean([(np.array((w, 1 - w)) * FRONT.normalised()).max(1).min() for w in weights])
-    assert FRONT.r2() == pytest.approx(exact, rel=1e-3)
 
 
 def test_indicators_and_rules_keep_the_sense_of_goals() -> None:
@@ -131,7 +116,6 @@ def test_indicators_and_rules_keep_the_sense_of_goals() -> None:
         tuple(Point((a, -b), {}) for a, b in VALUES),
     )
     plain = replace(FRONT, bounds=())
-    assert turned.r2() == pytest.approx(plain.r2())
     assert turned[:2].igd_plus(turned) == pytest.approx(plain[:2].igd_plus(plain))
     assert turned[1:].epsilon(turned) == pytest.approx(plain[1:].epsilon(plain))
     rules = (
@@ -144,65 +128,6 @@ def test_indicators_and_rules_keep_the_sense_of_goals() -> None:
     for rule in rules:
         assert turned.pick(**rule).values[0] == plain.pick(**rule).values[0], rule
     assert turned.pick(reference={"cost_usd": -1, "latency_ms": 9}).values == (9, -1)
-
-
-def front_of_values(*values: tuple[float, ...], sense: str = "min") -> Front:
-    """Return a front of vectors, the second goal in a sense."""
-    goals = (GOALS[0], Objective("cost_usd", "USD", sense=sense))
-    return Front(NAME, goals, tuple(Point(value, {}) for value in values))
-
-
-def test_contributions_add_what_a_point_alone_dominates() -> None:
-    front = front_of_values((1, 5), (2, 3), (4, 1))
-    assert front.contributions([6, 6]).tolist() == [1, 4, 4]  # sorted by values
-    for k, point in enumerate(front):
-        rest = replace(front, points=tuple(p for p in front if p is not point))
-        lost = front.hypervolume([6, 6]) - rest.hypervolume([6, 6])
-        assert front.contributions([6, 6])[k] == pytest.approx(lost)
-    turned = front_of_values((1, -5), (2, -3), (4, -1), sense="max")
-    assert sorted(turned.contributions([6, -6])) == [1, 4, 4]
-    one = Front(NAME, GOALS[:1], (Point((3,), {}),))
-    assert one.contributions([5]).tolist() == [2] and one[1:].contributions([5]).tolist() == []
-    assert front.contributions().shape == (3,)
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_attainment_of_runs(sign: int) -> None:
-    """Half of two runs attain what either has; all attain the worse of both."""
-    sense = "min" if sign > 0 else "max"
-    first = front_of_values((1, sign * 4), (3, sign * 2), sense=sense)
-    second = front_of_values((2, sign * 3), sense=sense)
-    half = first.attainment([second], [50])
-    assert half.tolist() == [[1, sign * 4, 50], [2, sign * 3, 50], [3, sign * 2, 50]]
-    every = first.attainment([second], [100])
-    assert every.tolist() == [[2, sign * 4, 100], [3, sign * 3, 100]]
-    assert len(first.attainment([second], [])) == 5
-    for others, shares, message in (
-        ([first[2:]], [50], "front 1 of the runs has no points"),
-        ([3], [50], "3 is no front"),
-        ([second], [101], "percentiles is .101.; give numbers from 0 to 100"),
-        ([replace(second, objectives=GOALS[::-1])], [50], "different objectives"),
-    ):
-        with pytest.raises(UsageError, match=message):
-            first.attainment(others, shares)
-    with pytest.raises(UnsupportedError, match="have 1 objective; attainment is computed of two"):
-        Front(NAME, GOALS[:1], (Point((3,), {}),)).attainment([])
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_vorobev_expectation_of_equal_runs_is_the_run(sign: int) -> None:
-    sense = "min" if sign > 0 else "max"
-    front = front_of_values((1, sign * 4), (3, sign * 2), sense=sense)
-    same = front.vorobev([front, front], [5, sign * 6])
-    assert same.expectation.tolist() == front.values.tolist()
-    assert same.deviation == pytest.approx(0) and same.volume == front.hypervolume([5, sign * 6])
-    other = front_of_values((2, sign * 3), sense=sense)
-    mixed = front.vorobev([other], [5, sign * 6])
-    assert mixed.volume == (front.hypervolume([5, sign * 6]) + other.hypervolume([5, sign * 6])) / 2
-    assert mixed.deviation > 0 and 0 < mixed.threshold <= 100
-    assert front.vorobev([other]).volume > 0
-    with pytest.raises(UsageError, match="give a finite number for each of 2 objectives"):
-        front.vorobev([other], [5])
 
 
 def test_other_objectives_cannot_be_compared() -> None:

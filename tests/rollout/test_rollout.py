@@ -6,10 +6,6 @@ The compiled form equals the plain one.
 from __future__ import annotations
 
 import math
-import multiprocessing
-import os
-import signal
-from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +15,7 @@ from hypothesis import strategies as st
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.errors import PlaceoptError, UsageError
+from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.task import Task
@@ -29,7 +25,6 @@ from placeopt.registry import specs
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
-from placeopt.rollout.agents import Rule, _processes, best_of, play_apart, ranked
 from placeopt.temporal.instance import Temporal
 
 
@@ -215,72 +210,3 @@ def test_parameters_as_text():
     assert one.points == two.points and one.runs[0].parameters["horizon"] == "all"
     with pytest.raises(UsageError, match="unknown option 'order' of the decisions of temporal"):
         placeopt.solve(temporal(1), "rollout", order="given")
-
-
-# -- agents that run apart -------------------------------------------------------------------------
-
-
-@given(
-    kind=st.sampled_from(sorted(INSTANCES)),
-    seed=st.integers(0, 10**6),
-    agents=st.integers(1, 5),
-    beta=st.sampled_from([0.3, 1.0]),
-    horizon=st.sampled_from([0, 1, math.inf]),
-)
-def test_shares_together_choose_what_one_process_does(
-    kind: str, seed: int, agents: int, beta: float, horizon: float
-) -> None:
-    """In every state of an episode."""
-    problem = INSTANCES[kind](seed)
-    sequence = build_sequence(problem, problem.objectives)
-    weights = np.random.default_rng(seed).random(len(problem.objectives)) + 1e-3
-    rule, state = Rule(beta=beta, horizon=horizon), sequence.reset()
-    for _ in range(12):
-        if not (sequence.remaining(state) and sequence.mask(state).any()):
-            break
-        shares = [slice(k, None, agents) for k in range(agents)]
-        value, place = min(best_of(sequence, state, weights, rule, own) for own in shares)
-        actions, _ = ranked(sequence, state, weights, rule)
-        action = rollout.choose(sequence, state, weights, beta=beta, horizon=horizon)
-        assert action == actions[place if value < math.inf else 0]
-        sequence.step(state, action)
-
-
-def test_the_front_is_that_of_one_process_and_messages_are_counted() -> None:
-    """Two messages an agent for every decision."""
-    problem = EdgeCloud.generate(3, applications=4)
-    fronts = [
-        placeopt.solve(problem, "rollout", weights="1,1", agents=agents) for agents in (0, 1, 3)
-    ]
-    assert fronts[0].points == fronts[1].points == fronts[2].points
-    task: Task[Any] = Task(problem)
-    told = play_apart(task, np.ones(2), 3, Rule(horizon=0))
-    assert told.messages == 6 * told.decisions and told.decisions > 4
-    assert told.plan in [point.plan for point in fronts[0].points]
-
-
-def test_agents_on_a_cluster_choose_the_same() -> None:
-    """Each lives on a worker."""
-    distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    problem = EdgeCloud.generate(3, applications=4)
-    local = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
-    with local, distributed.Client(local) as client:
-        options: dict[str, Any] = {"weights": "1,1", "agents": 3}
-        front = placeopt.solve(problem, "rollout", scheduler=client, **options)
-    assert front.points == placeopt.solve(problem, "rollout", weights="1,1").points
-
-
-def test_an_agent_that_dies_is_told() -> None:
-    """And nothing hangs."""
-    problem = EdgeCloud.generate(3, applications=4)
-    whole = EdgeCloud, problem.to_document(), problem.objectives, np.ones(2), Rule(), {}
-    others = set(multiprocessing.active_children())  # of tests before this one
-    with (
-        pytest.raises(PlaceoptError, match="an agent died"),
-        _processes([(k, 2, *whole) for k in range(2)]) as ask,
-    ):
-        ask(-1)
-        agent = next(p for p in multiprocessing.active_children() if p not in others)
-        os.kill(agent.pid or 0, signal.SIGKILL)
-        for _ in range(3):
-            ask(-1)

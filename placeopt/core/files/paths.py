@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
-import re
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,9 +16,6 @@ from placeopt.core.errors import DocumentError, shown
 AnyPath = str | os.PathLike[str]
 #: Largest file that is read, in bytes: no document comes near it, and /dev/zero never ends.
 LARGEST = 2**29
-#: How long a FIFO may be without a writer, in ms.
-_PATIENCE_MS = 3000
-_NONBLOCK = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0
 
 
 def checked_path(path: AnyPath) -> str:
@@ -44,25 +39,15 @@ def checked_path(path: AnyPath) -> str:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def open_bytes(path: AnyPath) -> Iterator[BinaryIO]:
-    """Open a file for reading; a FIFO too, if somebody writes into it.
+def open_bytes(path: AnyPath) -> BinaryIO:
+    """Open a file for reading; a FIFO as well, once somebody writes into it.
 
     Raises
     ------
     OSError
         The file cannot be read.
-    DocumentError
-        It is a FIFO without a writer.
     """
-    with open(
-        checked_path(path), "rb", opener=lambda name, flags: os.open(name, flags | _NONBLOCK)
-    ) as stream:
-        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
-            _await_writer(stream.fileno(), str(path))
-        if _NONBLOCK:
-            os.set_blocking(stream.fileno(), True)
-        yield stream
+    return open(checked_path(path), "rb")
 
 
 def read_bytes(path: AnyPath, largest: int = LARGEST) -> bytes:
@@ -70,8 +55,10 @@ def read_bytes(path: AnyPath, largest: int = LARGEST) -> bytes:
 
     Raises
     ------
-    OSError, DocumentError
-        As `open_bytes`; the file holds more than `largest` bytes.
+    OSError
+        The file cannot be read.
+    DocumentError
+        It holds more than `largest` bytes.
     """
     with open_bytes(path) as stream:
         content = stream.read(largest + 1)
@@ -82,20 +69,6 @@ def read_bytes(path: AnyPath, largest: int = LARGEST) -> bytes:
     return content
 
 
-def _await_writer(handle: int, file: str) -> None:
-    """Return when a FIFO has data, an end or a writer; raise if it has none of them in time."""
-    import select
-
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
-    if not poll.poll(_PATIENCE_MS):
-        with contextlib.suppress(BlockingIOError):  # raised where there is a writer, still silent
-            os.read(handle, 1)
-            raise DocumentError(
-                "a FIFO into which nobody writes", file=file, remedy="start the writer first"
-            )
-
-
 # -- writing ---------------------------------------------------------------------------------------
 
 
@@ -103,8 +76,7 @@ def write_parts(path: AnyPath, parts: Iterable[bytes]) -> None:
     """Write `parts` one after another, aside, then rename: a reader sees the old or the new file.
 
     A symbolic link keeps pointing to what is replaced; mode and owner stay. A device or FIFO is
-    opened and written. A file with several hard links is written in place too, not atomically:
-    only so do all of its names show the new content.
+    opened and written.
 
     Raises
     ------
@@ -114,12 +86,9 @@ def write_parts(path: AnyPath, parts: Iterable[bytes]) -> None:
     path = checked_path(path)
     try:
         known = _status(path)
-        if known is not None and not (stat.S_ISREG(known.st_mode) and known.st_nlink == 1):
-            with open(path, "r+b" if stat.S_ISREG(known.st_mode) else "wb", buffering=0) as stream:
-                for part in parts:
-                    _write_all(stream.fileno(), part)
-                if stat.S_ISREG(known.st_mode):
-                    stream.truncate()
+        if known is not None and not stat.S_ISREG(known.st_mode):
+            with open(path, "wb") as stream:
+                stream.writelines(parts)
         else:
             _replace(Path(os.path.realpath(path)), parts, known)
     except OSError as error:
@@ -130,16 +99,9 @@ def write_parts(path: AnyPath, parts: Iterable[bytes]) -> None:
         ) from None
 
 
-def _write_all(handle: int, part: bytes) -> None:
-    rest = memoryview(part)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
-
-
 def _replace(target: Path, parts: Iterable[bytes], known: os.stat_result | None) -> None:
     """Write beside `target` and rename; `known` is what is there now."""
-    _sweep(target.parent)
-    mark = f".{target.name[:40]}.{os.getpid()}@{_host()}."
+    mark = f".{target.name[:40]}."
     handle, aside = tempfile.mkstemp(dir=target.parent, prefix=mark, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -152,36 +114,9 @@ def _replace(target: Path, parts: Iterable[bytes], known: os.stat_result | None)
         os.chmod(aside, 0o666 & ~_umask() if known is None else stat.S_IMODE(known.st_mode))
         os.replace(aside, target)
     except BaseException:
-        _forget(aside)
+        with contextlib.suppress(OSError):
+            os.unlink(aside)
         raise
-
-
-def _sweep(folder: Path) -> None:
-    """Delete what writers of this machine left in a folder when they were killed."""
-    if os.name != "posix":
-        return
-    part = re.compile(rf"\..*\.(\d+)@{re.escape(_host())}\.\w+\.part")
-    for name in os.listdir(folder):
-        if (
-            name.endswith(".part")
-            and (result := part.fullmatch(name))
-            and not _alive(int(result[1]))
-        ):
-            _forget(folder / name)
-
-
-def _alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def _host() -> str:
-    return re.sub(r"\W", "-", platform.node()[:40])
 
 
 def _status(path: AnyPath) -> os.stat_result | None:
@@ -189,11 +124,6 @@ def _status(path: AnyPath) -> os.stat_result | None:
         return os.stat(path)
     except FileNotFoundError:
         return None
-
-
-def _forget(path: AnyPath) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(path)
 
 
 def _umask() -> int:
@@ -246,8 +176,6 @@ def _require_writable(path: AnyPath) -> None:
         ) from None
     if known is not None and stat.S_ISDIR(known.st_mode):
         raise DocumentError("is a folder", file=file, remedy="give the path of a file")
-    if known is not None and stat.S_ISBLK(known.st_mode):
-        raise DocumentError("is a disk", file=file, remedy="give the path of a file")
     if known is not None and not os.access(path, os.W_OK):
         raise DocumentError("cannot write: not writable", file=file, remedy="give another path")
     if (known is None or stat.S_ISREG(known.st_mode)) and not (

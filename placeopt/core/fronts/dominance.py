@@ -67,11 +67,8 @@ def farthest(values: np.ndarray, size: int) -> list[int]:
     return sorted(chosen)
 
 
-def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = False) -> float:
-    """Return the volume between the rows and a reference point.
-
-    `plain` divides it by the volume of the box from the origin to the reference point.
-    """
+def hypervolume(values: np.ndarray, reference: Sequence[float]) -> float:
+    """Return the volume between the rows and a reference point."""
     import moocore
 
     ref = np.asarray(reference, dtype=float)
@@ -82,15 +79,9 @@ def hypervolume(values: np.ndarray, reference: Sequence[float], plain: bool = Fa
             f"the reference point has {ref.size} values; "
             f"this front has {values.shape[1]} objectives"
         )
-    if plain and not ref.all():
-        raise UsageError(
-            "a plain hypervolume is a share of a box: give a reference point without 0"
-        )
     if len(ref) == 1:
-        volume = max(0.0, float(ref[0] - values.min()))
-    else:
-        volume = float(moocore.hypervolume(np.ascontiguousarray(values, dtype=float), ref=ref))
-    return volume / float(ref.prod()) if plain else volume
+        return max(0.0, float(ref[0] - values.min()))
+    return float(moocore.hypervolume(np.ascontiguousarray(values, dtype=float), ref=ref))
 
 
 def contributions(values: np.ndarray) -> np.ndarray:

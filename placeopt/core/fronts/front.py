@@ -36,11 +36,14 @@ from placeopt.core.fronts.values import (
     names_of,
     severity,
 )
-from placeopt.core.public import public
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.file import FrontDocument
+
+
+#: The gap of a front that is not complete and misses nothing within its reference point.
+LEAST_GAP = 1e-12
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,6 @@ class Front:
         shown, knee = self.subset(presentation.SHOWN).points, self.pick().values
         return presentation.html(repr(self), self.objectives, self.values, shown, knee)
 
-    @public
     def plot(self, path: AnyPath | None = None, *, problem: Any = None) -> Any:
         """Draw the front: into a file, or as a page for a notebook.
 
@@ -178,7 +180,6 @@ class Front:
         load("placeopt.plot:plot_front")(self, path, problem=problem)
         return None
 
-    @public
     def where(
         self, predicate: Callable[[Point], bool] = lambda point: True, **limits: float
     ) -> Front:
@@ -243,24 +244,22 @@ class Front:
 
     # -- measures ----------------------------------------------------------------------------------
 
-    @public
-    def reference(self, factor: float = 1.1, *, bounds: bool = False) -> np.ndarray:
-        """Return the usual reference point.
+    def reference(self, factor: float = 1.1) -> np.ndarray:
+        """Return the reference point of this front's hypervolume and gap.
 
         It is `factor` times the nadir (1 where the nadir is 0); for a maximised objective, or one
-        with negative values, the nadir made worse by a share ``factor - 1`` of the range.
-        With `bounds`, the nadir is that of points, bounds and `box` together: points alone would
-        shrink it.
+        with negative values, the nadir made worse by a share ``factor - 1`` of the range. The nadir
+        is that of points and `box`: of a part of a front that of the whole. Bounds have no say, as
+        a front whose bounds are tightened would be measured by another scale.
         """
-        rows = [self.nadir.tolist(), *((*self.bounds, self.box) if bounds else ())]
-        return _beyond(np.array(self.worst(rows)), self.ideal, self._signs, factor)
+        worst = np.array(self.worst([self.nadir.tolist(), self.box]))
+        return _beyond(worst, self.ideal, self._signs, factor)
 
     def worst(self, rows: Iterable[Sequence[float]]) -> tuple[float, ...]:
         """Return the worst value of each objective; rows without values say nothing."""
         signed = [(np.array(row) * self._signs).tolist() for row in rows if len(row)]
         return tuple((np.array(worst(signed)) * self._signs).tolist()) if signed else ()
 
-    @public
     def hypervolume(
         self, reference: Sequence[float] | None = None, *, plain: bool = False
     ) -> float:
@@ -271,124 +270,20 @@ class Front:
         reference : sequence of float, optional
             One value per objective; points beyond it count nothing. `reference()` by default.
         plain : bool
-            Divide by the product of `reference`: the share of the box from the origin.
+            Return the share of the box from `ideal` to `reference`: `shares` of one front.
         """
-        if plain and (self._signs < 0).any():
-            raise UsageError("the plain hypervolume is of minimised objectives only")
         within = self.reference().tolist() if reference is None else reference
-        return self._volume(self.values, within, plain)
+        return shares([self], within)[0] if plain else self._volume(self.values, within)
 
-    def _volume(
-        self, vectors: np.ndarray, reference: Sequence[float], plain: bool = False
-    ) -> float:
+    def _volume(self, vectors: np.ndarray, reference: Sequence[float]) -> float:
         if len(reference) != len(self.objectives):
             raise UsageError(
                 f"the reference point has {len(reference)} values; "
                 f"this front has {len(self.objectives)} objectives"
             )
         signs = self._signs
-        return hypervolume(vectors * signs, (np.array(reference) * signs).tolist(), plain)
+        return hypervolume(vectors * signs, (np.array(reference) * signs).tolist())
 
-    @public
-    def contributions(self, reference: Sequence[float] | None = None) -> np.ndarray:
-        """Return by how much each point raises the hypervolume, shape (points,).
-
-        Parameters
-        ----------
-        reference : sequence of float, optional
-            As of `hypervolume`.
-        """
-        if not self.points:
-            return np.zeros(0)
-        return indicators.contributions(self.values * self._signs, self._minimised(reference))
-
-    def _minimised(self, reference: Sequence[float] | None) -> np.ndarray:
-        """Return a reference point as one of minimised values."""
-        value = self.reference() if reference is None else np.array(reference, dtype=float)
-        if value.shape != (len(self.objectives),) or not np.isfinite(value).all():
-            raise UsageError(
-                f"the reference point is {shown(reference)}; give a finite number for each of "
-                f"{len(self.objectives)} objectives"
-            )
-        return value * self._signs
-
-    @public
-    def attainment(
-        self, others: Iterable[Front], percentiles: Sequence[float] = (25.0, 50.0, 75.0)
-    ) -> np.ndarray:
-        """Return the vectors that shares of several runs attain: this front and others.
-
-        Parameters
-        ----------
-        others : iterable of Front
-            Of the same objectives, such as runs with other seeds.
-        percentiles : sequence of float
-            Shares in per cent; none for all that there are.
-
-        Returns
-        -------
-        ndarray, shape (vectors, objectives + 1)
-            The last column is the share: so many per cent of the runs have a point at least as good
-            as the vector (V. Grunert da Fonseca, C. M. Fonseca, A. O. Hall, EMO 2001).
-
-        Raises
-        ------
-        UsageError
-            A front without points, other objectives, shares beyond 0 to 100.
-        UnsupportedError
-            One objective, or more than three.
-        """
-        shares = np.array(percentiles, dtype=float)
-        if shares.ndim != 1 or not ((shares >= 0) & (shares <= 100)).all():
-            raise UsageError(f"percentiles is {shown(percentiles)}; give numbers from 0 to 100")
-        result = indicators.attainment(self._runs(others), shares.tolist())
-        return result * np.append(self._signs, 1.0) + 0.0
-
-    @public
-    def vorobev(
-        self, others: Iterable[Front], reference: Sequence[float] | None = None
-    ) -> indicators.Vorobev:
-        """Return the Vorob'ev expectation and deviation of several runs: this front and others.
-
-        Parameters
-        ----------
-        others : iterable of Front
-            As of `attainment`.
-        reference : sequence of float, optional
-            As of `hypervolume`; by default `reference()` of all fronts together.
-
-        Returns
-        -------
-        Vorobev
-            ``expectation``, ``threshold``, ``deviation`` and ``volume``.
-
-        Raises
-        ------
-        UsageError, UnsupportedError
-            As of `attainment`.
-        """
-        others = tuple(others)
-        runs = self._runs(others)
-        if reference is None:
-            every, signs = np.concatenate(runs), self._signs
-            worst, best = every.max(axis=0) * signs, every.min(axis=0) * signs
-            reference = _beyond(worst, best, signs, 1.1).tolist()
-        result = indicators.vorobev(runs, self._minimised(reference))
-        return replace(result, expectation=result.expectation * self._signs + 0.0)
-
-    def _runs(self, others: Iterable[Front]) -> list[np.ndarray]:
-        """Return the values of this front and others, minimised."""
-        fronts = (self, *others)
-        for number, front in enumerate(fronts):
-            if not isinstance(front, Front):
-                raise UsageError(f"{shown(front)} is no front; give a list of fronts")
-            if names_of(front.objectives) != names_of(self.objectives):
-                raise UsageError("these fronts have different objectives; give runs of the same")
-            if not front.points:
-                raise UsageError(f"front {number} of the runs has no points; leave it out")
-        return [front.values * self._signs for front in fronts]
-
-    @public
     def igd_plus(self, best: Front) -> float:
         """Return IGD+ to another front of these objectives, a merged one, say.
 
@@ -396,7 +291,6 @@ class Front:
         """
         return indicators.igd_plus(*self._against(best))
 
-    @public
     def epsilon(self, best: Front) -> float:
         """Return the additive epsilon indicator to another front of these objectives.
 
@@ -405,17 +299,6 @@ class Front:
         """
         return indicators.epsilon(*self._against(best))
 
-    @public
-    def r2(self, best: Front | None = None) -> float:
-        """Return the R2 indicator: the mean Tchebycheff value over all weights; less is better.
-
-        Values are scaled so that `best`, by default this front, spans 0 to 1 from its ideal. Two
-        objectives are integrated exactly; more are averaged over thousands of weights, which is
-        within about two per cent.
-        """
-        own, _ = self._against(self if best is None else best)
-        return indicators.r2(own, np.zeros(len(self.objectives)))
-
     def _against(self, best: Front) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of both fronts, minimised, scaled so that `best` spans 0 to 1."""
         if names_of(best.objectives) != names_of(self.objectives):
@@ -423,26 +306,33 @@ class Front:
         signs = self._signs
         return indicators.scaled(self._some_values() * signs, best._some_values() * signs)
 
-    @public
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the hypervolume within the bounds that no point reaches, if known.
 
         The points miss at most this share of what any plans could reach. Volume beyond
-        `reference`, by default ``reference(bounds=True)``, counts nothing. None without bounds.
+        `reference`, by default ``reference()``, counts nothing. None without bounds. 0 only where
+        the front is complete: a bound beyond the reference point leaves `LEAST_GAP`.
         """
         if not self.bounds or not self.points:
             return None
-        within = self.reference(bounds=True).tolist() if reference is None else reference
-        most = self._volume(np.array(self.bounds), within)
-        if self.complete or most <= 0:
+        if self.complete:
             return 0.0
-        return max(0.0, 1.0 - self.hypervolume(within) / most)
+        within = self.reference().tolist() if reference is None else reference
+        most = self._volume(np.array(self.bounds), within)
+        return max(LEAST_GAP, 1.0 - self.hypervolume(within) / most) if most > 0 else LEAST_GAP
 
     @property
     def complete(self) -> bool:
         """Whether a point reaches every bound, so that nothing any plan could reach is missing."""
         values, bounds = self.values * self._signs, _signed(self.bounds, self._signs)
         return all_reached(bounds, values)
+
+    @property
+    def open_beyond(self) -> bool:
+        """Whether a bound beyond `reference()` is reached by no point, so that no gap counts it."""
+        values, bounds = self.values * self._signs, _signed(self.bounds, self._signs)
+        beyond = bounds[(bounds >= self.reference() * self._signs).any(axis=1)]
+        return len(beyond) > 0 and not all_reached(beyond, values)
 
     def sparsity(self) -> float:
         """Return the sparsity, equation (19) of Di Cicco et al., CNSM 2024; 0 for one point."""
@@ -459,7 +349,6 @@ class Front:
         spread = self.nadir - self.ideal
         return (self.values - self.ideal) / np.where(spread != 0, spread, 1.0)
 
-    @public
     def pick(
         self,
         *,
@@ -565,7 +454,6 @@ class Front:
         require_known("objective", name, names)
         return names.index(name)
 
-    @public
     def subset(self, size: int) -> Front:
         """Return at most `size` points: the extremes, and those that keep most hypervolume.
 
@@ -578,7 +466,6 @@ class Front:
         kept = subset_by_contribution(self.values * self._signs, size)
         return self._part(tuple(self.points[k] for k in kept))
 
-    @public
     def to_pandas(self, *, plans: bool = False, problem: Any = None) -> Any:
         """Return a pandas DataFrame: a row a point; objectives, status, gap, method, seed.
 
@@ -634,7 +521,6 @@ class Front:
             yield (",\n" if k else "\n") + line
         yield "]}"
 
-    @public
     def write(self, path: AnyPath) -> None:
         """Write the front as a compact JSON file, atomically; one point a line."""
         from placeopt.core.files.paths import write_parts
@@ -642,7 +528,6 @@ class Front:
         write_parts(path, (text.encode("utf-8") for text in chain(self._json_lines(), "\n")))
 
     @classmethod
-    @public
     def read(cls, path: AnyPath) -> Front:
         """Read a front file.
 
@@ -656,7 +541,6 @@ class Front:
         return cls._of(read(path))
 
     @classmethod
-    @public
     def from_document(cls, document: Any, path: AnyPath = "front") -> Front:
         """Return the front that a JSON document describes; `path` is where it was read.
 
@@ -695,8 +579,10 @@ class Front:
 
 
 def _beyond(nadir: np.ndarray, ideal: np.ndarray, signs: np.ndarray, factor: float) -> np.ndarray:
-    """Return a reference point that is a little worse than the nadir."""
-    beyond = nadir + signs * (factor - 1) * np.abs(nadir - ideal)
+    """Return a reference point that is a little worse than the nadir, in every objective."""
+    reach = np.abs(nadir - ideal)
+    reach = np.where(reach > 0, reach, np.where(nadir != 0, np.abs(nadir), 1.0))
+    beyond = nadir + signs * (factor - 1) * reach
     usual = np.where(nadir > 0, nadir * factor, 1.0)
     return np.where((signs > 0) & (nadir >= 0), usual, beyond)
 
@@ -707,11 +593,58 @@ def _require_instance(problem: Any) -> None:
         raise UsageError(f"problem is {shown(problem)}; give the instance of the front")
 
 
-# A front that is made of something else says of what.
-Front.__init__ = public(Front.__init__)  # type: ignore[method-assign]
+def common_reference(fronts: Iterable[Front]) -> list[float]:
+    """Return the worst of the reference points of fronts of the same objectives; [] of none."""
+    some = [front for front in fronts if front.points]
+    return list(some[0].worst(front.reference().tolist() for front in some)) if some else []
 
 
-@public
+def shares(fronts: Iterable[Front], reference: Sequence[float] | None = None) -> list[float]:
+    """Return the share of one box that each front dominates, from 0 to 1.
+
+    The box reaches from the best values of all fronts together to `reference`, by default
+    `common_reference`: so the share does not depend on senses, signs and units of objectives.
+
+    Examples
+    --------
+    >>> goals = (Objective("cost", "EUR"), Objective("profit", "EUR", sense="max"))
+    >>> points = (Point((-3.0, 2.0), {}), Point((-1.0, 6.0), {}))
+    >>> front = Front(InstanceName("temporal", "toy", ""), goals, points)
+    >>> [round(share, 4) for share in shares([front], (0.0, 0.0))]
+    [0.5556]
+
+    Raises
+    ------
+    UsageError
+        No front has points, the fronts have different objectives, or the reference point is no
+        worse than the best values, so that there is no box.
+    """
+    fronts = list(fronts)
+    some = [front for front in fronts if front.points]
+    if not some:
+        raise UsageError("no front has points; there is nothing to measure")
+    names = names_of(some[0].objectives)
+    if any(names_of(front.objectives) != names for front in fronts):
+        raise UsageError("these fronts have different objectives; compare fronts of the same")
+    corner = common_reference(some) if reference is None else list(reference)
+    if len(corner) != len(names):
+        raise UsageError(
+            f"the reference point has {len(corner)} values; "
+            f"these fronts have {len(names)} objectives"
+        )
+    signs = some[0]._signs
+    ideal = np.min([front.ideal * signs for front in some], axis=0)
+    sides = np.array(corner) * signs - ideal
+    if not (sides > 0).all():
+        at = int(sides.argmin())
+        raise UsageError(
+            f"the reference point has {names[at]} {corner[at]:g}; "
+            f"give a worse value than the best on these fronts, {ideal[at] * signs[at]:g}"
+        )
+    unit = [1.0] * len(names)
+    return [min(1.0, hypervolume((f.values * signs - ideal) / sides, unit)) for f in fronts]
+
+
 def merge(fronts: Iterable[Front]) -> Front:
     """Merge fronts of one instance into one; every point keeps its method, seed and status.
 

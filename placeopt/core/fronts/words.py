@@ -20,6 +20,7 @@ STATUSES = {
     "heuristic": "found, with no proof of its own",
 }
 _COMPLETE = "complete: every proven bound is reached by a plan, so no plan is missing"
+_BEYOND = "; beyond these values plans may exist that are not counted"
 #: Runs that a page names.
 _MAX_RUNS = 8
 
@@ -260,15 +261,27 @@ def gap_in_words(front: Front) -> str:
     >>> goals = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
     >>> name = InstanceName("temporal", "toy", "")
     >>> gap_in_words(Front(name, goals, (Point((5.0, 1.0), {}),), ((5.0, 1.0), (1.0, 10.0))))
-    'at most 44.45% of the attainable hypervolume is missing (up to latency_ms 5.5, cost_usd 11)'
+    'at most 0.01% of the attainable hypervolume is missing (up to latency_ms 5.5, cost_usd 1.1); \
+beyond these values plans may exist that are not counted'
     """
     gap = front.gap()
     if gap is None:
         return ""
     if front.complete:
         return _COMPLETE
-    within = up_to(front.objectives, front.reference(bounds=True).tolist())
-    return f"at most {percent(gap)} of the attainable hypervolume is missing ({within})"
+    within = up_to(front.objectives, front.reference().tolist())
+    told = f"at most {percent(gap)} of the attainable hypervolume is missing ({within})"
+    return told + (_BEYOND if front.open_beyond else "")
+
+
+def only_started(front: Front) -> list[str]:
+    """Return a sentence for each search of this front that ended before its first generation."""
+    return [
+        f"{run.method} ended before its first generation: its plans are those that it began with. "
+        "Give it more evaluations or time."
+        for run in front.runs
+        if run.parameters.get("generations") == 0
+    ]
 
 
 def certificate(front: Front) -> list[str]:
@@ -279,6 +292,7 @@ def certificate(front: Front) -> list[str]:
         for status, meaning in STATUSES.items()
         if (count := counts[status])
     ]
+    sentences += only_started(front)
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
         sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
@@ -343,8 +357,7 @@ def sentences(front: Front, kept: Front) -> list[str]:
     verb = "is" if len(kept) == 1 else "are"
     written = f" {len(kept):,} of them {verb} written." if len(kept) < len(front) else ""
     told = [proof_in_words(front.points) + written]
-    if all(objective.sense == "min" for objective in kept.objectives):
-        told.append(quality(kept))
+    told += [*only_started(front), quality(kept)]
     if front.bounds:
         told.append(f"The front: {gap_in_words(front)}.")
         if len(kept) < len(front):
@@ -357,4 +370,4 @@ def quality(front: Front) -> str:
     corner = front.reference().tolist()
     share = front.hypervolume(corner, plain=True)
     within = up_to(front.objectives, corner)
-    return f"Quality (hypervolume): {share:.4f} of the box {within} (1.1 x the worst values)."
+    return f"Quality (hypervolume): {share:.4f} of the box from the best values {within}."

@@ -68,25 +68,6 @@ class Cluster:
         """Return the result of one task; None if it was not begun in time."""
         return next(self.run([call], budget))[1].result
 
-    def actors(self, kind: type, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Return objects that live on workers, one after another on each; their calls are futures.
-
-        Parameters
-        ----------
-        kind : type
-            A class that workers can import.
-        arguments : sequence of tuple
-            Those of each object.
-        """
-        names = list(self._client.scheduler_info(n_workers=-1)["workers"])
-        futures = [
-            self._client.submit(
-                kind, *own, actor=True, workers=[names[k % len(names)]], pure=False, key=_key()
-            )
-            for k, own in enumerate(arguments)
-        ]
-        return [future.result() for future in futures]
-
     def _next(self, ended: queue.SimpleQueue[int], futures: list[Any], budget: Budget) -> int:
         """Return the number of the next task that ends; those not begun in time are cancelled."""
         while True:

@@ -11,7 +11,6 @@ import pyomo.environ as pyo
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, names_of
-from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
 from placeopt.exact.goals import Goal, goals_of
 
@@ -21,7 +20,6 @@ Level = str | Mapping[str, float]
 Weighted = Sequence[tuple[str, float]]
 
 
-@public
 def lexicographic(
     model: pyo.ConcreteModel,
     order: Sequence[Level] | None = None,

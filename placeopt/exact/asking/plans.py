@@ -12,7 +12,6 @@ import pyomo.environ as pyo
 
 from placeopt.core.errors import SolverError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Point, Run
-from placeopt.core.public import public
 from placeopt.exact.answers import STATUSES
 from placeopt.exact.asking.desk import Desk, How, UnansweredError, answered, numbers
 from placeopt.exact.memory import Found
@@ -57,7 +56,6 @@ class Plans:
         return self.points[which]
 
 
-@public
 def plans(
     model: pyo.ConcreteModel,
     values: Point | Mapping[str, float] | Sequence[float],

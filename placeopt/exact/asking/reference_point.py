@@ -19,14 +19,12 @@ from pyomo.core.expr.numvalue import as_numeric
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective
-from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered, numbers
 from placeopt.exact.asking.lexicographic import lexicographic
 from placeopt.exact.goals import Goal, goals_of
 from placeopt.exact.model_front import budget_of, check_request
 
 
-@public
 def reference_point(
     model: pyo.ConcreteModel,
     point: Mapping[str, float] | Sequence[float],

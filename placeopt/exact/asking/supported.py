@@ -19,7 +19,6 @@ import pyomo.environ as pyo
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.fronts.front import Front
-from placeopt.core.public import public
 from placeopt.exact.asking.desk import Desk, How, answered
 from placeopt.exact.extreme import corners, extreme_points
 from placeopt.exact.memory import Found
@@ -28,7 +27,6 @@ from placeopt.exact.memory import Found
 _SHARE = 1e-9
 
 
-@public
 def supported(
     model: pyo.ConcreteModel,
     *,

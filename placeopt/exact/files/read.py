@@ -10,7 +10,6 @@ from typing import Any
 
 from placeopt.core.errors import DocumentError, UnsupportedError, require_known
 from placeopt.core.files.paths import AnyPath, read_bytes
-from placeopt.core.public import public
 from placeopt.exact.files.content import Content
 from placeopt.exact.files.lp_mps import read_lp, read_mps
 from placeopt.exact.files.mof import read_mof
@@ -21,7 +20,6 @@ READERS = {".lp": read_lp, ".mps": read_mps, ".mop": read_mps, ".json": read_mof
 _VOPTLIB = (".dat", ".txt")
 
 
-@public
 def read_model(
     path: AnyPath, goals: Sequence[str] | None = None, *, layout: str | None = None
 ) -> Any:

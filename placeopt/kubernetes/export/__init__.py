@@ -15,7 +15,6 @@ from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.core.files.documents import layout
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
-from placeopt.core.public import public
 from placeopt.kubernetes.origin import Origin
 
 #: What a plan of each problem can become; the first is the default.
@@ -27,7 +26,6 @@ FORMATS = {
 }
 
 
-@public
 def export(
     problem: Problem,
     plan: Plan,

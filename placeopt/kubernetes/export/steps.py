@@ -13,7 +13,6 @@ from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.files.documents import sha256
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
-from placeopt.core.public import public
 from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
 from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.origin import Origin, key
@@ -137,7 +136,6 @@ class PlanStep:
         )
 
 
-@public
 def steps(
     problem: Problem, plan: Plan, origin: Origin | None = None, *, partly: bool = False
 ) -> list[PlanStep]:

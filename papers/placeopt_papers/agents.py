@@ -1,6 +1,6 @@
 """Rollout by agents that run apart: each simulates its share of the actions of every decision.
 
-An agent is a process, here or on another machine, with a state of its own. For every decision it is
+An agent is a process with a state of its own. For every decision it is
 told the action that was taken last, and answers with the best of its actions. The plan is that of
 one process: of equal values, the action that one process would have tried first is taken.
 """
@@ -131,7 +131,7 @@ def play_apart(
     Parameters
     ----------
     task : Task
-        Agents are processes of this machine, or live on the workers of its Dask cluster.
+        Agents are processes of this machine.
     weights : ndarray, shape (objectives,)
     agents : int
         At least 1.
@@ -147,7 +147,7 @@ def play_apart(
     sequence = build_sequence(problem, objectives, **options)
     state, decisions, last, began = sequence.reset(), 0, -1, 0.0
     whole = type(problem), problem.to_document(), objectives, weights, rule, options
-    with _agents(task, [(k, agents, *whole) for k in range(agents)]) as ask:
+    with _processes([(k, agents, *whole) for k in range(agents)]) as ask:
         while sequence.remaining(state) and sequence.mask(state).any():
             if task.budget.out_of_time:
                 break
@@ -162,34 +162,8 @@ def play_apart(
     return SharedEpisode(sequence.plan(state), decisions, 2 * agents * decisions, seconds)
 
 
-@dataclass(frozen=True)
-class Apart:
-    """Agents for the rows of a spread: a new set of them for each."""
-
-    task: Task[Problem]
-    agents: int
-    rule: Rule
-    options: dict[str, Any]
-
-    def play(self, weights: np.ndarray) -> SharedEpisode:
-        """Return the plan for one row of weights."""
-        return play_apart(self.task, weights, self.agents, self.rule, **self.options)
-
-
 #: Tells all agents the last action; returns their answers.
 Ask = Callable[[int], list[tuple[float, int]]]
-
-
-@contextmanager
-def _agents(task: Task[Problem], shares: list[tuple[Any, ...]]) -> Iterator[Ask]:
-    """Let agents run, on the cluster of a task or on this machine."""
-    with task.workers.cluster(task.budget) as cluster:
-        if cluster is None:
-            with _processes(shares) as ask:
-                yield ask
-            return
-        actors = cluster.actors(Agent, shares)
-        yield lambda last: [a.result() for a in [actor.best(last) for actor in actors]]
 
 
 @contextmanager
