@@ -26,6 +26,7 @@ from machine import facts, table
 import placeopt
 from placeopt import registry
 from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.words import percent
 from placeopt.core.problem import Problem
 
 FOLDER = Path(__file__).parent / "library"
@@ -123,12 +124,12 @@ def better_bounds(union: Front, best: Front) -> bool:
 
 def write_page() -> None:
     """Write what is known of each instance."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for name, _, _, seed, given in names():
         best = known(name)
         if best is not None:
             gap = best.gap()
-            told = "no bound" if gap is None else "complete" if best.complete else f"{gap:.2%}"
+            told = "no bound" if gap is None else "complete" if best.complete else percent(gap)
             sizes = ", ".join(f"{k} {v}" for k, v in given.items())
             methods = sorted({point.method for point in best})
             rows.append((f"`{name}`", sizes, seed, len(best), told, ", ".join(methods)))
@@ -137,11 +138,13 @@ def write_page() -> None:
         "",
         f"{facts('placeopt', 'numpy', 'numba', 'highspy')}",
         "",
-        *(line for line in (__doc__ or "").splitlines()[8:]),
+        *(line for line in (__doc__ or "").splitlines()[6:]),
         "",
         "Files keep 60 points of small instances, 30 of medium, 5 of large. *At most missing*",
         "is the share of the attainable hypervolume that the points can lack. All were",
         "found with 4 CPU seconds an instance by `auto` with proofs: nearly all can be beaten.",
+        "",
+        f"{len(rows)} of {len(list(names()))} instances have a front so far.",
         "",
         *table(("instance", "sizes", "seed", "points", "at most missing", "found by"), rows),
     ]

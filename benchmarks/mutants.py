@@ -43,7 +43,7 @@ JUDGES = {
     "multi_cluster/referee": ["test_judges.py", "multi_cluster/test_instance.py"],
     "rescheduling/referee": ["test_judges.py", "rescheduling/test_instance.py"],
     "core/fronts/dominance": ["core/test_dominance.py"],
-    "core/fronts/gap": ["core/test_gap.py"],
+    "core/fronts/certificate": ["core/test_gap.py"],
     "core/limits": ["core/test_limit_rules.py"],
     "core/budget": ["core/test_budget.py"],
     "kubernetes/budgets": ["kubernetes/test_filters.py"],

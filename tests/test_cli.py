@@ -703,6 +703,10 @@ def test_compare_and_merge_count_points_by_their_values(here: Here, tmp_path: Pa
             "--reference is '1,2'; give 3 numbers, separated by commas",
         ),
         (("compare", "FRONT", "--reference", "1,2,x"), "--reference is '1,2,x'; give 3 numbers"),
+        (
+            ("compare", "FRONT", "--best-known", str(INSTANCES / "aws-10.front.json")),
+            "of 'aws-10' with the goals",
+        ),
         (("merge", "FRONT", TOY), "toy.json: this is a temporal instance, not a front"),
         (
             ("plot", "FRONT", "--point", "999", "-o", "p.png"),

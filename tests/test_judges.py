@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ import pytest
 
 from placeopt.registry import from_document
 
-SMALLEST = Path(__file__).resolve().parents[1] / "docs" / "schemas"
+ROOT = Path(__file__).resolve().parents[1]
+SMALLEST = ROOT / "docs" / "schemas"
 #: Problem -> its smallest instance and a plan of it.
 PLANS: dict[str, dict[str, Any]] = {
     "temporal": {
@@ -168,3 +171,12 @@ def test_what_a_move_leaves_is_free_again() -> None:
     away, there = ("backend", "cloud-1", "cloud-2"), ("frontend", "edge-1", "cloud-1")
     assert broken(away, there) == set()
     assert broken(there, away) == {"cpu-capacity", "memory-capacity"}
+
+
+def test_faults_are_put_into_files_that_are_there() -> None:
+    """And looked for by tests that are."""
+    source = (ROOT / "benchmarks" / "mutants.py").read_text(encoding="utf-8")
+    (judges,) = re.findall(r"^JUDGES = (\{.*?^\})", source, re.MULTILINE | re.DOTALL)
+    for name, tests in ast.literal_eval(judges).items():
+        assert (ROOT / "placeopt" / f"{name}.py").exists(), name
+        assert all((ROOT / "tests" / test).exists() for test in tests), name

@@ -198,6 +198,10 @@ def compare(
             help="Reference point (default: a little beyond the worst values of all fronts).",
         ),
     ] = None,
+    best_known: Annotated[
+        Path | None,
+        Option(help="The best front known, such as one of benchmarks/library."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare fronts of one instance.
@@ -215,7 +219,7 @@ def compare(
     corner = _reference(read, reference)
     volumes = shares(read, corner) if union.points else [0.0] * len(read)
     kept = {p.values for p in union.points}
-    known = _best_known(union)
+    known = _best_known(union, best_known)
     rows: list[dict[str, Any]] = [
         {
             "front": str(path),
@@ -257,17 +261,27 @@ def compare(
         )
 
 
-def _best_known(front: Front) -> Front | None:
-    """Return the best front known of the same shipped instance and goals; None where none is."""
+def _best_known(front: Front, named: Path | None) -> Front | None:
+    """Return the best front known of the same instance and goals; None where none is.
+
+    That of a shipped instance is found by its name.
+    """
     from placeopt.core.files.shipped import best_known
     from placeopt.core.fronts.front import Front
 
-    path = best_known(front.instance.name)
+    path = best_known(front.instance.name) if named is None else named
     known = None if path is None else Front.read(path)
-    if known is None or known.instance != front.instance:
+    if known is None:
         return None
     names = [[o.name for o in one.objectives] for one in (known, front)]
-    return known if names[0] == names[1] else None
+    if known.instance == front.instance and names[0] == names[1]:
+        return known
+    if named is None:
+        return None
+    raise UsageError(
+        f"--best-known {named} is a front of {known.instance.name!r} with the goals "
+        f"{', '.join(names[0])}; give one of {front.instance.name!r} with {', '.join(names[1])}"
+    )
 
 
 def _behind(front: Front, known: Front) -> float:

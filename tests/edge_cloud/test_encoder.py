@@ -16,22 +16,6 @@ from placeopt.core.task import Task
 from placeopt.edge_cloud.heuristics import greedy
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.nearest import narrow, near_nodes
-from placeopt.registry import method
-
-
-@given(st.integers(0, 10**6))
-def test_kernel_agrees_with_the_referee(seed):
-    """Values and feasibility of random vectors and of their children are the referee's."""
-    problem, rng = random_instance(seed, missing=0.1), np.random.default_rng(seed)
-    encoder = build_encoder(problem)
-    X = encoder.sample(rng, 12)
-    X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))
-    assert (X >= encoder.lower).all() and (X <= encoder.upper).all()
-    F, G = encoder.evaluate(X)
-    for genes, values, excess in zip(X, F, G, strict=True):
-        verdict = problem.evaluate(encoder.decode(genes))
-        assert values == pytest.approx(verdict.values, abs=1e-9)
-        assert verdict.feasible == (excess <= 0).all()
 
 
 @given(st.integers(0, 10**6))
@@ -54,18 +38,6 @@ def test_seeds_are_good_vectors():
         not G.any()
         and F[:, 0].min() < 0.7 * encoder.evaluate(encoder.sample(rng, 50))[0][:, 0].min()
     )
-
-
-@pytest.mark.parametrize("name", ["nsga2", "nsga3", "moead", "mspso"])
-def test_searches_are_served(name):
-    """Every vector search gives a feasible front, the same one for the same seed."""
-    problem = EdgeCloud.generate(2, applications=12)
-    run = method(name).load("edge-cloud")
-    one, two = (
-        run(Task(problem, problem.objectives, Budget(evaluations=2000), 1)) for _ in range(2)
-    )
-    assert one.points == two.points and len(one) >= 3
-    assert all(problem.evaluate(p.plan).values == p.values for p in one.points)
 
 
 def scanned(encoder, genes):

@@ -1,6 +1,4 @@
-"""What the tests of MultiObjectiveAlgorithms.jl state holds of `placeopt.enumerate`.
-
-"""
+"""What the tests of MultiObjectiveAlgorithms.jl state holds of `placeopt.enumerate`."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "enumeration"))
 from peer_models import PEERS, judged
 
 QUICK = [peer for peer in PEERS if not peer.is_slow]

@@ -52,15 +52,6 @@ def test_an_action_that_places_nothing_gives_way() -> None:
     )
 
 
-def test_columns_follow_the_objectives() -> None:
-    """A selection, in its order."""
-    problem = MultiCluster.generate(1, requests=10)
-    X = build_encoder(problem).sample(np.random.default_rng(0), 4)
-    all_four, _ = build_encoder(problem).evaluate(X)
-    two, _ = build_encoder(problem, problem.select(["rejected", "cost"])).evaluate(X)
-    assert (two == all_four[:, [3, 1]]).all()
-
-
 def test_search_goes_beyond_greedy() -> None:
     """It starts from the greedy plans and adds to them."""
     problem = MultiCluster.generate(1, requests=30)

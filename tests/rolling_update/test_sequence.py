@@ -2,81 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, reject
-from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
-from placeopt.core.interfaces import DecisionSequence, build_sequence
+from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
-
-
-def random_instance(seed: int) -> RollingUpdate:
-    rng = np.random.default_rng(seed)
-    clusters = int(rng.integers(1, 4))
-    sizes = {
-        "applications": int(rng.integers(1, 6)),
-        "microservices": int(rng.integers(1, 5)),
-        "occupancy": float(rng.choice([0.3, 0.45])),
-    }
-    try:
-        drawn = RollingUpdate.generate(
-            seed,
-            clusters=clusters,
-            nodes=int(rng.integers(max(4, 2 * clusters), 9)),
-            downscaled=0.5,
-            **sizes,
-        )
-    except UsageError:  # too few nodes in a cluster for what was drawn
-        reject()
-    document: dict[str, Any] = drawn.to_document()
-    document["semantics"] = str(rng.choice(["stay", "strict"]))
-    for node in document["nodes"]:
-        node |= {
-            "price": float(rng.choice([0.0, 0.5, 1.0, 2.0])),
-            "drain": bool(rng.random() < 0.1),
-        }
-    if rng.random() < 0.4:
-        document["applications"][0] = document["applications"][0] | {"reschedulable": False}
-        for m in document["applications"][0]["microservices"]:
-            m.pop("new_cpu_millicores", None)
-    document["applications"][-1]["microservices"][0]["pinned"] = bool(rng.random() < 0.2)
-    return RollingUpdate.from_document(document)
-
-
-@given(st.integers(0, 10**6))
-def test_costs_of_an_episode_sum_to_the_referee(seed: int) -> None:
-    problem = random_instance(seed)
-    sequence, rng = (
-        build_sequence(problem, order=("emptiest-first", "given")[seed % 2]),
-        np.random.default_rng(seed),
-    )
-    state, total, steps = sequence.reset(rng), np.zeros(3), 0
-    while not sequence.done(state):
-        assert sequence.remaining(state) == sequence.decisions - steps
-        before = sequence.plan(state)
-        table, mask, twin = sequence.features(state), sequence.mask(state), sequence.copy(state)
-        assert (
-            table.shape == (sequence.num_actions, sequence.num_features)
-            and table.dtype == np.float32
-        )
-        assert np.abs(table).max() <= 1 and not table[~mask].any() and np.isfinite(table).all()
-        np.testing.assert_allclose(sequence.costs(state), DecisionSequence.costs(sequence, state))
-        total += sequence.step(state, int(rng.choice(np.flatnonzero(mask))))
-        assert sequence.plan(twin) == before
-        steps += 1
-    verdict = problem.evaluate(sequence.plan(state))
-    if sequence.remaining(state) == 0 and sequence.decisions:
-        assert total == pytest.approx(verdict.values, abs=1e-9)
-        # What cannot move may break the instance; nothing that was decided does.
-        assert verdict.feasible or problem.infeasibility()
-    assert not sequence.features(state).any() and np.isinf(sequence.costs(state)).all()
 
 
 def test_what_is_refused() -> None:
@@ -106,12 +40,3 @@ def test_rollout_repacks() -> None:
     )
     assert front.points
     assert min(p.values[0] for p in front.points) <= 10 < problem.initial_cost
-
-
-def test_an_environment_can_be_played() -> None:
-    """The Gymnasium environment over this sequence follows Gymnasium's own rules."""
-    from gymnasium.utils.env_checker import check_env
-
-    from placeopt.environments import make_env
-
-    check_env(make_env(RollingUpdate.generate(0, applications=3)), skip_render_check=True)

@@ -3,28 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-from temporal_instances import mutilated
 
 from placeopt.core.interfaces import build_encoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import pools
-
-
-@pytest.mark.parametrize("seed", range(30))
-def test_the_kernel_agrees_with_the_referee(seed):
-    """Values and feasibility on 20 samples and children of each of 60 instances."""
-    problem = mutilated(seed)
-    encoder = build_encoder(problem)
-    rng = np.random.default_rng(seed)
-    X = encoder.sample(rng, 10)
-    X = np.concatenate((X, encoder.vary(rng, X, X[::-1].copy())))
-    assert (X >= encoder.lower).all() and (X <= encoder.upper).all()
-    F, G = encoder.evaluate(X)
-    for genes, values, excess in zip(X, F, G, strict=True):
-        verdict = problem.evaluate(encoder.decode(genes))
-        np.testing.assert_allclose(verdict.values, values, rtol=1e-9, atol=1e-12)
-        assert verdict.feasible == (excess <= 0).all()
 
 
 def test_what_is_remembered_changes_no_value():
@@ -55,24 +37,6 @@ def test_where_nothing_is_limited_every_vector_is_feasible():
     X = encoder.sample(np.random.default_rng(1), 30)
     assert encoder.num_constraints == 0 and encoder.evaluate(X)[1].shape == (30, 0)
     assert all(problem.evaluate(encoder.decode(x)).feasible for x in X)
-
-
-def test_a_column_per_objective_in_the_order_asked_for():
-    """A selection of objectives selects the columns of F."""
-    problem = Temporal.generate(3, requests=5)
-    X = build_encoder(problem).sample(np.random.default_rng(1), 5)
-    every = build_encoder(problem).evaluate(X)[0]
-    some = build_encoder(problem, problem.select(["interruption", "latency_ms"])).evaluate(X)[0]
-    np.testing.assert_array_equal(some, every[:, [2, 0]])
-
-
-def test_a_plan_survives_encoding():
-    """Encoding a decoded plan gives a vector of the same values."""
-    problem = Temporal.generate(5, requests=8)
-    encoder = build_encoder(problem)
-    X = encoder.sample(np.random.default_rng(1), 20)
-    again = np.array([encoder.encode(encoder.decode(x)) for x in X])
-    np.testing.assert_array_equal(X, again)
 
 
 def test_no_pool_that_another_makes_pointless():
@@ -123,19 +87,4 @@ def test_reordering_requests_and_offers_changes_no_cost_of_a_single_request():
     plan = one.decode(one.sample(np.random.default_rng(1), 1)[0])
     np.testing.assert_allclose(
         one.evaluate(one.encode(plan)[None])[0], other.evaluate(other.encode(plan)[None])[0]
-    )
-
-
-def test_random_children_stay_within_bounds_and_repeat():
-    """The same generator state gives the same children; parents are left as they were."""
-    encoder = build_encoder(Temporal.generate(7, requests=12))
-    X = encoder.sample(np.random.default_rng(1), 50)
-    before = X.copy()
-    children = [encoder.vary(np.random.default_rng(5), X, X[::-1].copy()) for _ in range(2)]
-    np.testing.assert_array_equal(*children)
-    np.testing.assert_array_equal(X, before)
-    assert (
-        (children[0] != X).any()
-        and (children[0] <= encoder.upper).all()
-        and (children[0] >= 0).all()
     )
