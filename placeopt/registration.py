@@ -17,7 +17,7 @@ from placeopt.core.spec import Additions, Entry, Method, ProblemSpec, added, loa
 from placeopt.exact.hooks import require_model
 
 #: Members that are text or records, and those of the others that are no functions.
-_PLAIN = ("kind", "auto", "auto_alone", "quick", "methods")
+_PLAIN = ("kind", "auto", "auto_alone", "quick", "gap_of", "methods")
 _NO_FUNCTIONS = ("instance", "plan", "encodings", "episodes", "model", "drawing", "summary")
 #: Where a program's own names stand. Workers have other programs.
 _PROGRAM = "__main__"

@@ -93,12 +93,6 @@ class TrainingSettings:
         """Steps of each environment between two updates."""
         return self.n_steps
 
-    def learner(self) -> Any:
-        """Return what makes and keeps the model: a `placeopt.rl.training.Ppo`."""
-        from placeopt.rl.training import Ppo
-
-        return Ppo()
-
     def to_document(self) -> dict[str, Any]:
         """Return them as JSON values."""
         return {
