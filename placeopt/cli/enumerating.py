@@ -111,7 +111,7 @@ def enumerate_file(
     if plot is not None:
         from placeopt.plot import require
 
-        require(plot, front=True)
+        require(plot)
     tolerance, steps = _gap(gap), _numbers(step, "--step")
     from placeopt.core.budget import Budget
     from placeopt.core.fronts.values import Objective

@@ -464,16 +464,28 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Draw a front, a plan, or how runs converged."""
+    """Draw a front, a plan, or how runs converged; several fronts over each other."""
     from placeopt import plot as drawing
+    from placeopt.core.fronts.front import Front
 
     _check_plot(fronts, point, convergence, over)
-    ending = ".convergence.html" if convergence else ".html" if point is None else f".{point}.png"
+    ending = ".html" if point is None else f".{point}.png"
+    if convergence or len(fronts) > 1:
+        ending = ".convergence.html" if convergence else ".fronts.html"
     target = output or fronts[0].with_suffix(ending)
     require_outputs(target, inputs=(*fronts, instance))
-    drawing.require(target, front=point is None and not convergence)
-    if convergence:
-        _plot_convergence(fronts, target, over)
+    drawing.require(target)
+    if convergence or len(fronts) > 1:
+        read = [Front.read(path) for path in fronts]
+        names = [path.stem for path in fronts]
+        if len(set(names)) < len(names):
+            names = [str(path.with_suffix("")) for path in fronts]
+        if convergence:
+            named = names if len(fronts) > 1 else None
+            drawing.plot_convergence(read, target, names=named, over=over)  # type: ignore[arg-type]
+        else:
+            drawing.plot_fronts(read, target, names)
+        emit(str(target))
         return
     whole, problem, file = front_and_instance(fronts[0], instance)
     if point is None:
@@ -484,26 +496,14 @@ def plot(
 
 
 def _check_plot(fronts: list[Path], point: str | None, convergence: bool, over: str | None) -> None:
-    if len(fronts) > 1 and not convergence:
-        raise UsageError(
-            f"{len(fronts)} fronts: give one, merge them first, or compare runs by --convergence"
-        )
+    if len(fronts) > 1 and point is not None:
+        raise UsageError(f"{len(fronts)} fronts: --point draws a plan of one; give one front")
     if convergence and point is not None:
         raise UsageError("--convergence draws runs and --point draws a plan; give one of them")
     if over is not None and not convergence:
         raise UsageError("--over is for --convergence; leave it out")
     if over not in (None, "evaluations", "seconds"):
         raise UsageError(f"--over is {over!r}; give evaluations or seconds")
-
-
-def _plot_convergence(fronts: list[Path], target: Path, over: Any) -> None:
-    from placeopt.core.fronts.front import Front
-    from placeopt.plot import plot_convergence
-
-    read = [Front.read(path) for path in fronts]
-    names = [path.stem for path in fronts] if len(fronts) > 1 else None
-    plot_convergence(read, target, names=names, over=over)
-    emit(str(target))
 
 
 def front_and_instance(

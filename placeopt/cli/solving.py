@@ -213,7 +213,7 @@ def solve(
     corner = _corner(reference)
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
-        require_plot(plot, front=True)
+        require_plot(plot)
     problem = api.load(instance)
     chosen = problem.select(names(objectives))
     begin = None

@@ -10,8 +10,7 @@ import numpy as np
 
 from placeopt.core.fronts.values import Plan
 from placeopt.edge_cloud.arrays import node_loads
-from placeopt.plot.figures import new_figure
-from placeopt.plot.scene import Panel, Scene
+from placeopt.plot.scene import Panel, Scene, new_figure
 from placeopt.plot.style import PALETTE, shade
 
 if TYPE_CHECKING:

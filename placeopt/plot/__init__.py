@@ -28,21 +28,20 @@ ENDINGS = (".html", ".png", ".pdf", ".svg")
 _MAX_FILES, _MAX_BYTES = 200, 20_000_000
 
 
-def require(path: AnyPath, *, front: bool = False) -> None:
-    """Raise unless a file of this name can be drawn, as a front or as something else.
+def require(path: AnyPath) -> None:
+    """Raise unless a file of this name can be drawn.
 
     Raises
     ------
     UsageError
         The name ends in something else.
     MissingExtraError
-        matplotlib is not installed, which .png and .pdf need, and .svg of a front.
+        matplotlib is not installed, which .png and .pdf need.
     """
     suffix = Path(path).suffix.lower()
     if suffix not in ENDINGS:
         raise UsageError(f"cannot draw {str(path)!r}; end the name in {', '.join(ENDINGS)}")
-    by_us = (".html",) if front else (".html", ".svg")
-    if suffix not in by_us and importlib.util.find_spec("matplotlib") is None:
+    if suffix not in (".html", ".svg") and importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError(f"drawing {suffix} files", "plot")
 
 
@@ -116,18 +115,39 @@ def plot_front(
     UsageError
         The front has no points, or the path ends in something else.
     MissingExtraError
-        The extra ``plot`` is not installed, which .png, .pdf and .svg need.
+        The extra ``plot`` is not installed, which .png and .pdf need.
     """
-    require(path, front=True)
+    require(path)
     _require_points(front)
     if Path(path).suffix.lower() == ".html":
         from placeopt.plot.front_page import page
 
         _write(path, page(front, problem, file=file, commands=commands, reload=reload))
     else:
-        from placeopt.plot.figures import front_figure
+        from placeopt.plot.front_scene import scene
 
-        _write(path, front_figure(front))
+        _write_scene(path, scene([front]), f"{front.instance.name}: {len(front):,} plans")
+
+
+def plot_fronts(fronts: Sequence[Front], path: AnyPath, names: Sequence[str]) -> None:
+    """Draw fronts over each other, each by its name.
+
+    Raises
+    ------
+    UsageError
+        They answer different instances or goals, one has no points, or as of `plot_front`.
+    MissingExtraError
+        The extra ``plot`` is not installed, which .png and .pdf need.
+    """
+    require(path)
+    from placeopt.core.fronts.front import merge
+    from placeopt.plot.front_scene import scene
+
+    for front in fronts:
+        _require_points(front)
+    merge(fronts)  # refuses what does not belong together
+    title = f"{fronts[0].instance.name}: {len(fronts)} fronts"
+    _write_drawing(path, scene(fronts, names), title, fronts[0].instance.problem)
 
 
 def plot_convergence(
@@ -164,12 +184,7 @@ def plot_convergence(
 
     titles = [""] * len(fronts) if names is None else [f"{name}: " for name in names]
     drawn, title = scene(fronts, titles, over), f"{fronts[0].instance.name}: convergence"
-    if Path(path).suffix.lower() == ".html":
-        from placeopt.plot.plan_page import drawing_page
-
-        _write(path, drawing_page(drawn, title, fronts[0].instance.problem))
-    else:
-        _write_scene(path, drawn, title)
+    _write_drawing(path, drawn, title, fronts[0].instance.problem)
 
 
 def plot_plan(front: Front, index: int, path: AnyPath, *, problem: Problem | None) -> None:
@@ -205,6 +220,16 @@ def plot_plan(front: Front, index: int, path: AnyPath, *, problem: Problem | Non
         _write(path, plan_page.page(front, index, problem))
     else:
         _write_scene(path, drawn, plan_page.title_of(front, index))
+
+
+def _write_drawing(path: AnyPath, drawn: Scene, title: str, problem: str) -> None:
+    """Write a drawing, as a page of its own where a page is wanted."""
+    if Path(path).suffix.lower() == ".html":
+        from placeopt.plot.plan_page import drawing_page
+
+        _write(path, drawing_page(drawn, title, problem))
+    else:
+        _write_scene(path, drawn, title)
 
 
 def _write_scene(path: AnyPath, drawn: Scene, title: str) -> None:

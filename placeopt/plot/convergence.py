@@ -10,7 +10,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Trace
 from placeopt.core.fronts.words import label, up_to
-from placeopt.plot.scene import Panel, Scene
+from placeopt.plot.scene import Panel, Scene, roomy
 from placeopt.plot.style import PALETTE
 
 #: What the horizontal axis may count.
@@ -98,7 +98,7 @@ def scene(fronts: Sequence[Front], names: Sequence[str], over: Over | None = Non
     tall = [
         v for c in chart.curves for v in (*c.trace.hypervolume, *c.trace.bound) if v is not None
     ]
-    main = Panel(sheet, 70, top, 910, 300, ends, _room(tall), log=True)
+    main = Panel(sheet, 70, top, 910, 300, ends, roomy(tall), log=True)
     main.grid(chart.over, f"hypervolume, {chart.within}")
     for curve in chart.curves:
         _draw_volumes(main, chart, curve)
@@ -107,19 +107,13 @@ def scene(fronts: Sequence[Front], names: Sequence[str], over: Over | None = Non
         left, side = 70 + k % width * 910 / width, 910 / width - 80 * (width > 1)
         best = [row[k] for curve in chart.curves for row in curve.trace.ideal]
         down = top + 210 * (k // width)
-        panel = Panel(sheet, left, down, side, 120, ends, _room(best), log=True)
+        panel = Panel(sheet, left, down, side, 120, ends, roomy(best), log=True)
         panel.grid(chart.over, goal)
         for curve in chart.curves:
             values = [row[k] for row in curve.trace.ideal]
             panel.steps(chart.places(curve), values, stroke=curve.colour, line_width=1.6)
     sheet.height = top + 210 * -(-len(chart.goals) // width) - 40
     return sheet
-
-
-def _room(values: Sequence[float]) -> tuple[float, float]:
-    """Return the ends of a scale with a little room beyond the values."""
-    room = 0.04 * (max(values) - min(values)) or 0.05 * abs(values[0]) or 1.0
-    return min(values) - room, max(values) + room
 
 
 def _draw_volumes(panel: Panel, chart: _Chart, curve: _Curve) -> None:

@@ -101,6 +101,25 @@ class Scene:
         """Draw a circle; style as of `Disc`."""
         self.shapes.append(Disc((x, y), radius, **style))
 
+    def mark(
+        self, kind: str, x: float, y: float, radius: float, colour: str, title: str = ""
+    ) -> None:
+        """Draw a mark around a place: a ``dot``, ``square``, ``diamond``, ``ring`` or ``cross``."""
+        r = radius
+        if kind == "dot":
+            self.disc(x, y, r, fill=colour, title=title)
+        elif kind == "ring":
+            self.disc(x, y, r, fill="", stroke=colour, line_width=1.5, title=title)
+        elif kind == "square":
+            self.box(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r, fill=colour, title=title)
+        elif kind == "diamond":
+            r *= 1.3
+            corners = [(x, y - r), (x + r, y), (x, y + r), (x - r, y)]
+            self.area(corners, fill=colour, title=title)
+        else:
+            self.line((x - r, y - r), (x + r, y + r), stroke=colour, line_width=0.8, title=title)
+            self.line((x - r, y + r), (x + r, y - r), stroke=colour, line_width=0.8)
+
     def words(self, x: float, y: float, text: object, *, within: float = 0, **style: Any) -> None:
         """Write a line of text, cut to a width where one is given; style as of `Words`."""
         shown = str(text)
@@ -112,7 +131,7 @@ class Scene:
     def legend(self, x: float, y: float, entries: Iterable[tuple[str, str, str]]) -> float:
         """Name colours in rows from (x, y); return where the next row would be.
 
-        An entry is (kind, colour, text); its kind is ``area``, ``line``, ``dash`` or ``dot``.
+        An entry is (kind, colour, text); its kind is ``area``, ``line``, ``dash`` or one of `mark`.
         """
         left = x
         for kind, colour, text in entries:
@@ -121,8 +140,8 @@ class Scene:
                 left, y = x, y + 20
             if kind == "area":
                 self.box(left, y - 9, 12, 10, fill=colour)
-            elif kind == "dot":
-                self.disc(left + 6, y - 4, 4.5, fill=colour)
+            elif kind not in ("line", "dash"):
+                self.mark(kind, left + 6, y - 4, 4.5, colour)
             else:
                 dash = "4 3" if kind == "dash" else ""
                 self.line((left, y - 4), (left + 13, y - 4), stroke=colour, line_width=2, dash=dash)
@@ -150,8 +169,6 @@ class Scene:
 
     def figure(self, title: str = "") -> Figure:
         """Return the sheet as a matplotlib figure, with a title above it."""
-        from placeopt.plot.figures import new_figure
-
         room = 26 if title else 0
         drawn = new_figure(self.width / _PIXELS, (self.height + room) / _PIXELS)
         drawn.set_layout_engine("none")
@@ -164,6 +181,16 @@ class Scene:
         if title:
             axes.text(8, -8, title, fontsize=_points(12), parse_math=False)
         return drawn
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure that draws without a display and without global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=200, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def _points(size: float) -> float:
@@ -265,6 +292,20 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     step = power * next(times for times in (1, 2, 5, 10) if times * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def roomy(values: Iterable[ArrayLike]) -> tuple[float, float]:
+    """Return the ends of a scale with a little room beyond the values.
+
+    Examples
+    --------
+    >>> roomy([[1.0, 2.0]]), roomy([5.0, 5.0])
+    ((0.96, 2.04), (4.75, 5.25))
+    """
+    every = np.concatenate([np.atleast_1d(np.asarray(one, dtype=float)) for one in values])
+    low, high = float(every.min()), float(every.max())
+    room = 0.04 * (high - low) or 0.05 * abs(low) or 1.0
+    return low - room, high + room
 
 
 def powers(low: float, high: float) -> list[float]:

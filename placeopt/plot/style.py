@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations, cycle
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ PRICING = {"on-demand": "#0072B2", "reserved": "#009E73", "spot": "#E69F00"}
 #: Ends and middle of the scale of shades, from the best or emptiest: told apart on light and dark.
 _SCALE = ((0, 100, 176), (139, 79, 159), (217, 80, 10))
 
-#: Most pairs of objectives that are drawn.
-_MAX_PAIRS = 6
-
 
 def shade(share: float) -> str:
     """Return the colour of a share of the whole, 0 to 1, as ``#rrggbb``.
@@ -34,11 +31,6 @@ def shade(share: float) -> str:
     first = min(1, int(along))
     ends = zip(_SCALE[first], _SCALE[first + 1], strict=True)
     return "#" + "".join(f"{round(a + (b - a) * (along - first)):02x}" for a, b in ends)
-
-
-def pairs(front: Front) -> list[tuple[int, int]]:
-    """Return the pairs of objectives to project on."""
-    return list(combinations(range(len(front.objectives)), 2))[:_MAX_PAIRS]
 
 
 def by_method(front: Front) -> list[tuple[str, str, list[int]]]:

@@ -13,7 +13,8 @@ from placeopt.core.fronts.values import Objective, Point
 from placeopt.kubernetes.approval import Approval, WorkloadPlaces
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.importing import Imported
-from placeopt.plot.figures import front_figure
+from placeopt.plot.front_scene import scene
+from placeopt.plot.scene import Words
 from placeopt.rolling_update import summary
 
 #: Replicas per node now and after, per zone now and after -> what is said.
@@ -126,21 +127,21 @@ def test_one_zone_needs_no_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "axes"),
+    ("values", "planes"),
     [
         ([(1.0, 2.0, 0.0), (2.0, 1.0, 0.0)], 1),
         ([(1.0, 2.0, 0.0), (1.0, 1.0, 0.0)], 1),
-        ([(1.0, 2.0, 0.0), (2.0, 1.0, 1.0)], 4),
+        ([(1.0, 2.0, 0.0), (2.0, 1.0, 1.0)], 3),
         ([(1.0, 2.0, 3.0)], 1),
     ],
 )
-def test_two_numbers_need_no_space(values: list[tuple[float, ...]], axes: int) -> None:
+def test_two_numbers_need_no_space(values: list[tuple[float, ...]], planes: int) -> None:
     """What is the same in all plans is no axis; three goals have planes, the third by colour."""
     goals = tuple(Objective(name, "") for name in ("cost", "starts", "stops"))
     points = tuple(Point(v, {}) for v in values)
-    figure = front_figure(Front(shop_name(), goals, points))
-    assert len(figure.axes) == axes
-    assert not any(one.name == "3d" for one in figure.axes)
+    shapes = scene([Front(shop_name(), goals, points)]).shapes
+    across = [s for s in shapes if isinstance(s, Words) and s.anchor == "middle"]
+    assert sum(not s.text[0].isdigit() for s in across) == planes
 
 
 def shop_name() -> Any:

@@ -119,7 +119,7 @@ def test_on_the_command_line(
     assert run(*both, "--convergence", "--over", "seconds", "-o", drawn)[0] == 0
     assert "two: mspso, seed 2" in Path(drawn).read_text() or Path(drawn).stat().st_size > 10_000
     for arguments, said in (
-        (both, "2 fronts: give one, merge them first, or compare runs by --convergence"),
+        ([*both, "--point", "0"], "2 fronts: --point draws a plan of one; give one front"),
         ([both[0], "--over", "seconds"], "--over is for --convergence"),
         ([both[0], "--convergence", "--over", "hours"], "give evaluations or seconds"),
         ([both[0], "--convergence", "--point", "0"], "give one of them"),

@@ -96,7 +96,7 @@ def test_figures_have_the_resolution_of_print(
 
 
 @pytest.mark.parametrize(
-    ("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")]
+    ("suffix", "magic"), [(".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<svg")]
 )
 def test_the_same_front_gives_the_same_file(
     problem: Temporal, tmp_path: Path, suffix: str, magic: bytes
@@ -108,7 +108,7 @@ def test_the_same_front_gives_the_same_file(
     data = (tmp_path / f"1{suffix}").read_bytes()
     assert data.startswith(magic) and data == (tmp_path / f"2{suffix}").read_bytes()
     plan = (tmp_path / f"plan1{suffix}").read_bytes()
-    assert plan.startswith(magic if suffix != ".svg" else b"<svg")
+    assert plan.startswith(magic)
     assert plan == (tmp_path / f"plan2{suffix}").read_bytes()
 
 
@@ -192,12 +192,10 @@ def test_what_cannot_be_drawn_says_why(
     with pytest.raises(MissingExtraError, match=needed):
         require("f.png")
     require("f.svg")
-    with pytest.raises(MissingExtraError, match=r"drawing .svg files"):
-        require("f.svg", front=True)
 
 
 def test_pages_need_no_extra(problem: Temporal, tmp_path: Path) -> None:
-    """Fronts, plans, convergence and reports as HTML, and plans as SVG, by the core alone."""
+    """Fronts, plans, convergence and reports as HTML and SVG, by the core alone."""
     code = f"""
 import pathlib, sys
 sys.modules["matplotlib"] = sys.modules["pandas"] = None
@@ -206,13 +204,14 @@ from placeopt import plot, report
 folder, problem = pathlib.Path({str(tmp_path)!r}), placeopt.load("toy")
 front = placeopt.solve(problem, "greedy")
 plot.plot_front(front, folder / "f.html", problem=problem)
+plot.plot_front(front, folder / "f.svg")
 plot.plot_convergence([front], folder / "c.html")
 plot.plot_plan(front, 0, folder / "p.html", problem=problem)
 plot.plot_plan(front, 0, folder / "p.svg", problem=problem)
 report.write(front, folder / "r.html", problem=problem)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 6
 
 
 def test_labels_name_the_unit_once() -> None:
@@ -233,3 +232,56 @@ def test_bounds_are_named_by_the_sense_of_the_goals(problem: Temporal) -> None:
         one = Front(problem.instance_name, goals, (Point((3.0, 3.0), {}),), ((3.0, 3.0),))
         assert f'"bound_name":"{name}"' in page(one)
         assert f"Grey crosses are proven {name}s." in page(one)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_fronts_lie_over_each_other(problem: Temporal, width: int, count: int) -> None:
+    """Each plan of each front has a mark in each plane; the legend has the marks of the chart."""
+    from placeopt.plot.front_scene import scene
+    from placeopt.plot.scene import Disc, Words
+
+    goals = tuple(Objective(f"goal {k}", "ms") for k in range(width))
+    rng = np.random.default_rng(width)
+    fronts = []
+    for n in range(count):
+        rows = rng.dirichlet(np.ones(max(2, width)), size=20)[:, :width] * 50 + n
+        points = tuple(
+            Point(tuple(v), {}, ("heuristic", "optimal", "bounded")[k % 3], method="m")
+            for k, v in enumerate(rows.tolist())
+        )
+        fronts.append(Front(problem.instance_name, goals, points))
+    drawn = scene(fronts, [f"front {n}" for n in range(count)])
+    planes = min(6, max(1, width * (width - 1) // 2))
+    titled = [s for s in drawn.shapes if not isinstance(s, Words) and ": goal 0 " in s.title]
+    assert len(titled) == planes * sum(len(front) for front in fronts)
+    rings = [s for s in drawn.shapes if isinstance(s, Disc) and not s.fill]
+    shaded = int(count == 1 and width > 2)
+    assert len(rings) == 1 + planes * count + shaded, "a knee in each plane, and in the legend"
+    words = [s.text for s in drawn.shapes if isinstance(s, Words)]
+    named = [name for name in (f"front {n}" for n in range(count)) if name in words]
+    assert named == ([] if count == 1 else [f"front {n}" for n in range(count)])
+    axes = sum(text in {f"goal {k} (ms)" for k in range(width)} for text in words)
+    assert axes == (1 if width == 1 else 2 * planes)
+    for shape in drawn.shapes:
+        places = [] if isinstance(shape, Words) else getattr(shape, "places", [()])
+        for place in places:
+            assert not place or (0 <= place[0] <= drawn.width and 0 <= place[1] <= drawn.height)
+
+
+def test_fronts_of_different_questions_are_not_laid_over_each_other(
+    problem: Temporal, tmp_path: Path
+) -> None:
+    from placeopt.plot import plot_fronts
+
+    one, other = front(problem, 3), front(problem, 2)
+    for wrong in ([one, other], [one, front(problem, 3, name="another")]):
+        with pytest.raises(UsageError):
+            plot_fronts(wrong, tmp_path / "f.html", ["a", "b"])
+    with pytest.raises(UsageError, match="has no points to draw"):
+        plot_fronts([one, replace(one, points=())], tmp_path / "f.html", ["a", "b"])
+    assert not [*tmp_path.iterdir()]
+    for suffix in (".html", ".svg", ".png", ".pdf"):
+        plot_fronts([one, one], tmp_path / f"f{suffix}", ["a", "b"])
+    text = (tmp_path / "f.html").read_text()
+    assert "2 fronts" in text and "<script" not in text
