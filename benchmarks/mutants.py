@@ -46,7 +46,7 @@ JUDGES = {
     "core/fronts/certificate": ["core/test_gap.py"],
     "core/limits": ["core/test_limit_rules.py"],
     "core/budget": ["core/test_budget.py"],
-    "kubernetes/budgets": ["kubernetes/test_filters.py"],
+    "kubernetes/budgets": ["kubernetes/test_budget_rules.py"],
     "kubernetes/money": ["kubernetes/test_money.py"],
     "kubernetes/verify": ["kubernetes/test_verify.py"],
 }

@@ -1,0 +1,102 @@
+"""How many pods a PodDisruptionBudget lets be missing: numbers, shares, what is missing now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt.kubernetes.budgets import budgets_by_pod, budgets_of, share_of
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.replicas import MovingRules, units
+from placeopt.kubernetes.sizes import NOTHING_ASKED
+
+RULES = MovingRules(policy=NOTHING_ASKED, adopts=True)
+
+
+def cluster(folder: Path, budget: dict[str, Any], ready: str, status: dict[str, Any]) -> Any:
+    """Return a node with a pod for each letter: y is ready, n is not."""
+
+    def about(name: str) -> dict[str, Any]:
+        owner = {"kind": "ReplicaSet", "name": "web-5", "controller": True}
+        return {
+            "name": name,
+            "namespace": "shop",
+            "labels": {"app": "web", "pod-template-hash": "5"},
+            "ownerReferences": [owner],
+        }
+
+    room = {"cpu": "64", "memory": "64Gi", "pods": "110"}
+    items: list[dict[str, Any]] = [
+        {"kind": "Node", "metadata": {"name": "n1"}, "status": {"allocatable": room}}
+    ]
+    asked = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    for k, letter in enumerate(ready):
+        said = [{"type": "Ready", "status": "True" if letter == "y" else "False"}]
+        items.append(
+            {
+                "kind": "Pod",
+                "metadata": about(f"web-5-{k}"),
+                "spec": {"nodeName": "n1", "containers": [{"name": "c", "resources": asked}]},
+                "status": {"phase": "Running", "conditions": said},
+            }
+        )
+    spec = {"selector": {"matchLabels": {"app": "web"}}, **budget}
+    items.append(
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "shop"},
+            "spec": spec,
+            "status": status,
+        }
+    )
+    path = folder / "cluster.json"
+    path.write_text(json.dumps({"kind": "List", "items": items}))
+    return load([path])
+
+
+@pytest.mark.parametrize(
+    ("budget", "ready", "status", "allowed"),
+    [
+        ({"minAvailable": 3}, "yyyy", {}, 1),
+        ({"minAvailable": 4}, "yyyy", {}, 0),
+        ({"minAvailable": 9}, "yyyy", {}, 0),
+        ({"minAvailable": "50%"}, "yyyyy", {}, 2),  # three of five stay
+        ({"minAvailable": "51%"}, "yyyy", {}, 1),
+        ({"minAvailable": "50%"}, "yyyy", {}, 2),
+        ({"maxUnavailable": 1}, "yyyy", {}, 1),
+        ({"maxUnavailable": 0}, "yyyy", {}, 0),
+        ({"maxUnavailable": "30%"}, "yyyy", {}, 2),  # 1.2 pods are rounded up
+        ({"maxUnavailable": "25%"}, "yyyy", {}, 1),
+        ({"maxUnavailable": 2}, "yyyn", {}, 1),
+        ({"maxUnavailable": 1}, "yyyn", {}, 0),
+        ({"maxUnavailable": 1}, "yynn", {}, 0),
+        ({"maxUnavailable": 3}, "yyyy", {"disruptionsAllowed": 1}, 1),
+        ({"maxUnavailable": 1}, "yyyy", {"disruptionsAllowed": 3}, 1),
+        ({}, "yyy", {}, 3),
+    ],
+)
+def test_what_may_be_missing(
+    tmp_path: Path, budget: dict[str, Any], ready: str, status: dict[str, Any], allowed: int
+) -> None:
+    read = cluster(tmp_path, budget, ready, status)
+    found = budgets_by_pod(read, units(read, RULES))
+    assert len(found) == len(ready)
+    assert {known.allowed for budgets in found.values() for known in budgets} == {allowed}
+
+
+def test_what_a_workload_keeps(tmp_path: Path) -> None:
+    read = cluster(tmp_path, {"minAvailable": "50%"}, "yyyyy", {})
+    assert list(budgets_of(read, units(read, RULES)).values()) == [3]
+
+
+@pytest.mark.parametrize(
+    ("value", "up", "down"),
+    [(2, 2, 2), (-1, 0, 0), ("25%", 2, 1), ("40%", 2, 2), ("100%", 5, 5), ("3", 3, 3), ("x", 0, 0)],
+)
+def test_shares_are_rounded(value: object, up: int, down: int) -> None:
+    assert (share_of(value, 5), share_of(value, 5, up=False)) == (up, down)
+    assert share_of(True, 5) == 0
