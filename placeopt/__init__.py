@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front, merge
     from placeopt.core.fronts.values import Point
     from placeopt.evolve.results import front_of
-    from placeopt.exact.files.read import read_model
+    from placeopt.exact.files import read_model
     from placeopt.exact.model_front import enumerate
     from placeopt.registration import register
     from placeopt.registry import methods
@@ -37,7 +37,7 @@ _MODULE_OF = {
     "solve": "api",
     "evaluate": "api",
     "enumerate": "exact.model_front",
-    "read_model": "exact.files.read",
+    "read_model": "exact.files",
     "front_of": "evolve.results",
     "merge": "core.fronts.front",
     "sweep": "sweeps.run",

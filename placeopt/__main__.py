@@ -7,6 +7,7 @@ import contextlib
 import gc
 import io
 import os
+import re
 import signal
 import sys
 import time
@@ -19,6 +20,9 @@ _WITH_CARE = ("joblib", "distributed", "multiprocessing.managers")
 #: Objects that are made before garbage is looked for. Imports make hundreds of thousands and no
 #: garbage: at Python's own 700 a tenth of a short run goes into looking for it.
 _GARBAGE_AFTER = 50_000
+
+#: Names of stdout as a file, in a word or behind an option.
+_STDOUT = re.compile(r"^(-o|--?[\w-]+=|)(?:/dev/stdout|/dev/fd/1|/proc/self/fd/1)$")
 
 
 class _Output(io.FileIO):
@@ -33,16 +37,20 @@ class _Output(io.FileIO):
         try:
             return super().write(data) or 0
         except OSError as error:
-            if self.fileno() == 1 and not isinstance(error, BrokenPipeError):
+            if self.fileno() != 2 and not isinstance(error, BrokenPipeError):
                 raise
             return len(data)
 
 
-def _open_streams() -> None:
+def _open_streams(words: list[str]) -> list[str]:
     """Open standard streams that are closed, as daemons have them, and make the others patient.
 
     A file that is opened later would get the number of a closed one, and what libraries print would
     stand in it. A closed stdout refuses to be written, so that no result is lost in silence.
+
+    Descriptor 1 is that of stderr from here on: solvers print a line now and then whatever they are
+    told, and C holds it back until the process ends. Only `sys.stdout` reaches stdout. Returns the
+    words of the command line, in which stdout may be the name of a file.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
@@ -52,18 +60,21 @@ def _open_streams() -> None:
                 os.close(handle)
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[type-var]
-    sys.stdout = _patient(1, sys.stdout)
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = _patient(answers, sys.stdout)
     sys.stderr = _patient(2, sys.stderr)
+    return [_STDOUT.sub(rf"\g<1>/dev/fd/{answers}", word) for word in words]
 
 
 def _patient(number: int, old: TextIO | None) -> TextIO:
     """Return a stream of texts like `old` over `_Output`."""
     raw = _Output(number, "w", closefd=False)
     return io.TextIOWrapper(
-        io.BufferedWriter(raw) if number == 1 else raw,  # type: ignore[arg-type]
+        raw if number == 2 else io.BufferedWriter(raw),  # type: ignore[arg-type]
         encoding="utf-8" if old is None else old.encoding,
         errors="backslashreplace" if old is None else old.errors,
-        line_buffering=number == 1 and raw.isatty(),
+        line_buffering=number != 2 and raw.isatty(),
         write_through=number == 2,
     )
 
@@ -79,13 +90,13 @@ def _interrupted(_number: int, _frame: object) -> None:
 def main() -> None:
     """Run the command line; commands that keep what was found by then handle Ctrl-C themselves."""
     began = time.perf_counter() - time.process_time()  # the interpreter's start counts too
-    _open_streams()
+    words = _open_streams(sys.argv[1:])
     gc.set_threshold(_GARBAGE_AFTER)
     signal.signal(signal.SIGINT, _interrupted)
     from placeopt.cli import main as run
 
     try:
-        run(began=began)
+        run(words, began=began)
     except SystemExit as end:
         if not isinstance(end.code, str) and not any(name in sys.modules for name in _WITH_CARE):
             _leave(end.code or 0)

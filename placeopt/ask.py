@@ -5,15 +5,13 @@
 
 Each takes the keywords of `How`, and returns a `placeopt.Front` or `Plans`. Points are in the
 senses of the goals; ``runs[0].parameters`` of a front has ``status``, one of
-`placeopt.exact.answers.STATUSES`, and ``reason``.
+`placeopt.exact.memory.STATUSES`, and ``reason``.
 """
 
 from __future__ import annotations
 
 from placeopt.exact.asking.desk import How
-from placeopt.exact.asking.lexicographic import lexicographic
 from placeopt.exact.asking.plans import Plans, plans
-from placeopt.exact.asking.reference_point import reference_point
-from placeopt.exact.asking.supported import supported
+from placeopt.exact.asking.points import lexicographic, reference_point, supported
 
 __all__ = ["How", "Plans", "lexicographic", "plans", "reference_point", "supported"]

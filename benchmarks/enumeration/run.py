@@ -30,7 +30,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import hypervolume
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.goals import goals_of
-from placeopt.exact.oracles import VariablesOracle
+from placeopt.exact.oracles import Oracle
 from placeopt.exact.solvers import solve
 
 sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
@@ -190,20 +190,20 @@ def _bounds_hold(front: placeopt.Front, published: np.ndarray | None) -> bool | 
 def clocked() -> Iterator[list[tuple[float, float]]]:
     """Record when every question to the solver began and ended."""
     asked: list[tuple[float, float]] = []
-    minimise = VariablesOracle.minimise
+    minimise = Oracle.minimise
 
-    def timed(self: VariablesOracle, *arguments: Any, **options: Any) -> Any:
+    def timed(self: Oracle, *arguments: Any, **options: Any) -> Any:
         began = time.perf_counter()
         try:
             return minimise(self, *arguments, **options)
         finally:
             asked.append((began, time.perf_counter()))
 
-    VariablesOracle.minimise = timed  # type: ignore[method-assign]
+    Oracle.minimise = timed  # type: ignore[method-assign]
     try:
         yield asked
     finally:
-        VariablesOracle.minimise = minimise  # type: ignore[method-assign]
+        Oracle.minimise = minimise  # type: ignore[method-assign]
 
 
 def measure_jobs() -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import stamps
 from machine import facts, table
+from voptlib import read_voptlib
 
 from instances import generated_knapsack, knapsack
 
@@ -63,7 +64,7 @@ def instances() -> Iterator[tuple[str, pyo.ConcreteModel, Stated]]:
         yield instance.name, instance.model(), Stated()
         return
     for name in FILES:
-        yield name.split("/")[1], placeopt.read_model(folder / f"{name}.dat"), Stated()
+        yield name.split("/")[1], read_voptlib(folder / f"{name}.dat"), Stated()
     text = (theirs / "test" / "algorithms" / "test_Dichotomy.jl").read_text()
     text = text[text.index("function test_dichotomy_issue_191") :]
     profits = text[text.index("C = Float64[") + 12 :].split("]")[0].split()

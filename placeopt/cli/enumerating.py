@@ -46,9 +46,7 @@ def register(app: typer.Typer) -> None:
 
 ModelFile = Annotated[
     Path,
-    Argument(
-        metavar="FILE", help="A model: .lp, .mps, .mof.json, or .dat and .txt of vOptLib; also .gz."
-    ),
+    Argument(metavar="FILE", help="A model: .lp, .mps or .mof.json; also .gz."),
 ]
 GoalOption = Annotated[
     list[str] | None,
@@ -57,10 +55,6 @@ GoalOption = Annotated[
         metavar="[min:|max:]NAME",
         help="A goal, by the name of an objective or of a row; repeatable; all by default.",
     ),
-]
-LayoutOption = Annotated[
-    str | None,
-    Option(metavar="NAME", help="Of a vOptLib file that fits several: ukp, scp, spa, spp or uflp."),
 ]
 SolverOption = Annotated[
     str | None,
@@ -88,7 +82,6 @@ def enumerate_file(
     context: typer.Context,
     file: ModelFile,
     goal: GoalOption = None,
-    layout: LayoutOption = None,
     solver: SolverOption = None,
     time_limit: TimeLimitOption = None,
     jobs: JobsOption = 1,
@@ -115,13 +108,13 @@ def enumerate_file(
     tolerance, steps = _gap(gap), _numbers(step, "--step")
     from placeopt.core.budget import Budget
     from placeopt.core.fronts.values import Objective
-    from placeopt.exact.files.read import read_model
+    from placeopt.exact.files import read_model
     from placeopt.exact.model_front import enumerate as enumerate_model
 
     budget = Budget(None, time_limit)
     budget.evaluations_limit = None
     budget.resume(0, time.perf_counter() - context.obj)  # the limit covers imports and reading too
-    model = read_model(file, goal, layout=layout)
+    model = read_model(file, goal)
     goals = [Objective(name, "") for name in model.goal]
     with cancelled_by_signals(budget), progress.shown() as tell:
         if tell is not None:

@@ -136,7 +136,7 @@ def emit(text: str) -> None:
 
 def _unwritten(error: OSError) -> OutputError:
     """Return what to raise where stdout cannot be written; from now on it takes everything."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is buffered is not tried again at exit
+    _give_up(sys.stdout)
     why = "it is closed" if error.errno == errno.EBADF else error.strerror
     return OutputError(f"<stdout>: cannot write: {why}")
 
@@ -165,6 +165,11 @@ def checked_output() -> Iterator[None]:
         raise _unwritten(error) from None
     if end is not None:
         raise end
+
+
+def _give_up(stream: TextIO) -> None:
+    """Let what a stream has buffered go nowhere: it would be tried again at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def emit_sentence(text: str) -> None:

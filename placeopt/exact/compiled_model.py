@@ -1,6 +1,6 @@
 """A Pyomo model as arrays, compiled once; its objectives as rows in units.
 
-Objectives and rows of large coefficients are written in parts (`placeopt.exact.parts`).
+Objectives and rows of large coefficients are written in parts (`placeopt.exact.whole_rows`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ import scipy.sparse as sp
 from placeopt.core.fronts.values import Objective, names_of
 from placeopt.exact.curves import lifted, tangent, too_low
 from placeopt.exact.memory import Precision
-from placeopt.exact.parts import Chain, add_chain, fill_carries, needs_parts
 from placeopt.exact.program import Growth, Program
-from placeopt.exact.pyomo_rows import read_rows
+from placeopt.exact.pyomo_rows import own_rows, read_rows, user_rows
 from placeopt.exact.solvers import solve
-from placeopt.exact.unit_rows import own_rows, user_rows
-from placeopt.exact.whole_rows import WholeRows
+from placeopt.exact.whole_rows import Chain, WholeRows, add_chain, fill_carries, needs_parts
 
 #: The share of an objective's largest term that a solver resolves.
 _RESOLVED = 1e-9
@@ -67,7 +65,7 @@ class CompiledModel:
         are in parts.
 
     rounded : collection of int
-        Of a user's model: see `placeopt.exact.unit_rows.user_rows`.
+        Of a user's model: see `placeopt.exact.pyomo_rows.user_rows`.
 
     Attributes
     ----------

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.exact.engines import Reply, Settings
-from placeopt.exact.steps import common_step
+from placeopt.exact.engines import Engine, Reply, Settings
+from placeopt.exact.whole_rows import common_step
 
 if TYPE_CHECKING:
     from placeopt.exact.program import Program
@@ -148,7 +148,7 @@ def _whole_cost(c: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float, flo
     return whole.astype(np.int64), unit, float(np.abs(whole * unit - c) @ size)
 
 
-class CpSatEngine:
+class CpSatEngine(Engine):
     """CP-SAT through ortools, on one thread."""
 
     def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
@@ -192,13 +192,6 @@ class CpSatEngine:
         """Ask the run to end."""
         self._stopped = True
         self.solver.stop_search()
-
-    def disable_callbacks(self) -> None:
-        """Nothing to do: CP-SAT does not call back."""
-
-    def partial_reply(self) -> Reply:
-        """Return nothing: a running CP-SAT cannot be asked."""
-        return Reply("unknown")
 
     def reply(self) -> Reply:
         """Return the answer."""

@@ -1,14 +1,12 @@
-"""Domains that are neither an interval nor whole numbers, and special ordered sets, as rows.
-
-A domain may be any union of numbers, steps and intervals: ``{2, 5, 7}``, ``0, 2, 4, ...``, or 0 and
-2 to 5. Binary variables choose the part that a variable lies in.
+"""What numbers a variable can have: an interval, whole or real, or 0 or an interval; and special
+ordered sets, as rows with binary variables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,192 +14,115 @@ import numpy as np
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError
 from placeopt.exact.program import Growth, Program
 
-#: Two numbers of a domain that differ by less, relatively, are one.
+#: A bound that is so near to a whole number is that number.
 _SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Part:
-    """``anchor + step * k`` from `first` to `last`; with step 0 all that lies between."""
+class Domain:
+    """All numbers, or all whole numbers, from `lower` to `upper`, and perhaps 0 beside them."""
 
-    first: float
-    last: float
-    step: float = 0.0
-    anchor: float = 0.0
-
-    def steps_to(self, number: float) -> float:
-        """How many steps lead from the anchor to a number, which may be infinite."""
-        return round((number - self.anchor) / self.step) if math.isfinite(number) else number
-
-    def nearest_to_zero(self) -> float:
-        """Return the number of this part that is nearest to zero."""
-        nearest = min(max(0.0, self.first), self.last)
-        return self.anchor + self.step * self.steps_to(nearest) if self.step else nearest
+    lower: float
+    upper: float
+    is_whole: bool = False
+    or_zero: bool = False
 
     @property
-    def is_finite(self) -> bool:
-        """Whether both ends are."""
-        return math.isfinite(self.first) and math.isfinite(self.last)
+    def span(self) -> tuple[float, float]:
+        """The least and the largest number."""
+        if self.or_zero:
+            return min(0.0, self.lower), max(0.0, self.upper)
+        return self.lower, self.upper
 
 
-@dataclass(frozen=True)
-class Definition:
-    """A column as ``constant + sum of coefficient * column`` of whole columns."""
-
-    column: int
-    constant: float
-    terms: dict[int, float]
-
-
-def is_plain(variable: Any) -> bool:
-    """Whether a variable takes all numbers, or all whole numbers, between its bounds."""
-    if variable.is_continuous():
-        return True
-    first, last, step = variable.domain.get_interval()
-    ends = [end for end in (first, last) if end is not None]
-    return bool(step == 1 and all(float(end).is_integer() for end in ends))
-
-
-def encode(growth: Growth, column: int, variable: Any) -> Definition | None:
-    """Add rows that keep a column within the domain of its variable.
-
-    Returns
-    -------
-    Definition or None
-        What the column is made of, where that is whole columns alone.
+def domain_of(variable: Any) -> Domain:
+    """Return what numbers a variable can have, within its bounds.
 
     Raises
     ------
     UnsupportedError
-        The domain has something else than numbers, or parts without end.
+        Its domain is none of these.
     InfeasibleInstanceError
-        No number of the domain lies within the variable's bounds.
+        No number of the domain lies within the bounds.
     """
-    parts = _parts(variable)
-    if len(parts) == 1:
-        return _encode_one(growth, column, parts[0])
-    if not all(part.is_finite for part in parts):
+    low, high, is_real = variable.lb, variable.ub, variable.is_continuous()
+    lower = float(low) if isinstance(low, Real) else -math.inf
+    upper = float(high) if isinstance(high, Real) else math.inf
+    if is_real or _is_integers(*variable.domain.get_interval()):
+        return Domain(lower, upper, not is_real)
+    first, last, is_whole, or_zero = _interval(variable)
+    first, last = max(first, lower), min(last, upper)
+    if is_whole:
+        first, last = _ceil(first), _floor(last)
+    or_zero &= lower <= 0 <= upper and not first <= 0 <= last
+    if first > last:
+        if not or_zero:
+            within = f"its bounds {lower:g} and {upper:g}"
+            text = f"no value in the domain {variable.domain} of {variable.name} lies within "
+            raise InfeasibleInstanceError([text + within])
+        return Domain(0.0, 0.0, is_whole)
+    if or_zero and not (math.isfinite(first) and math.isfinite(last)):
         raise UnsupportedError(
-            f"variable {variable.name} has the domain {variable.domain}, which has several parts "
-            "and no end; give the variable bounds"
+            f"variable {variable.name} is 0 or within an interval that has no end; give it bounds"
         )
-    chosen: list[int] = []
-    terms: dict[int, float] = {}
-    for part in parts:
-        chosen.append(growth.column(0, 1, whole=True))
-        terms[chosen[-1]] = part.first
-        if part.first < part.last:
-            most = (
-                round((part.last - part.first) / part.step) if part.step else part.last - part.first
-            )
-            distance = growth.column(0, most, whole=part.step > 0)
-            terms[distance] = part.step or 1.0
-            growth.row({distance: 1.0, chosen[-1]: -most}, 0.0)
-    growth.row(dict.fromkeys(chosen, 1.0), 1, 1)
-    growth.row({column: -1.0, **terms}, 0.0, 0.0)
-    whole = all(part.step or part.first == part.last for part in parts)
-    return Definition(column, 0.0, terms) if whole else None
+    return Domain(first, last, is_whole, or_zero)
 
 
-def span(variable: Any) -> tuple[float, float]:
-    """Return the least and the largest number that a variable can have."""
-    if is_plain(variable):
-        ends = [(-math.inf, variable.lb), (math.inf, variable.ub)]
-        lower, upper = (other if end is None else float(end) for other, end in ends)
-        return lower, upper
-    parts = _parts(variable)
-    return min(part.first for part in parts), max(part.last for part in parts)
+def _is_integers(first: float | None, last: float | None, step: float | None) -> bool:
+    return step == 1 and all(end is None or float(end).is_integer() for end in (first, last))
+
+
+def _interval(variable: Any) -> tuple[float, float, bool, bool]:
+    """Return the ends of a domain's interval, whether it is whole, and whether 0 lies beside it."""
+    try:
+        ranges = [(float(r.start), float(r.end), r.step) for r in variable.domain.ranges()]
+    except (AttributeError, TypeError, ValueError):
+        ranges = []
+    pieces = sorted(((min(r[:2]), max(r[:2]), r[2]) for r in ranges), key=lambda piece: piece[:2])
+    others = [piece for piece in pieces if piece[:2] != (0.0, 0.0)]
+    if len(others) == 1:
+        (first, last, step) = others[0]
+        is_point, is_whole = first == last, abs(step) == 1 and float(others[0][0]).is_integer()
+        if step == 0 or is_point or is_whole:
+            whole = first.is_integer() if is_point else is_whole
+            return first, last, whole, len(others) < len(pieces)
+    elif len(pieces) > 0 and all(a == b and a.is_integer() for a, b, _ in pieces):
+        numbers = [a for a, _, _ in others] or [0.0]
+        if numbers[-1] - numbers[0] == len(numbers) - 1:
+            return numbers[0], numbers[-1], True, len(others) < len(pieces)
+    raise UnsupportedError(
+        f"variable {variable.name} has the domain {variable.domain}; placeopt takes intervals of "
+        "real or of whole numbers, and 0 beside one of these: write any other choice of numbers "
+        "as a sum of number * binary variable"
+    )
+
+
+def _ceil(value: float) -> float:
+    return math.ceil(value - _SAME) if math.isfinite(value) else value
+
+
+def _floor(value: float) -> float:
+    return math.floor(value + _SAME) if math.isfinite(value) else value
+
+
+def add_gap(growth: Growth, column: int, domain: Domain) -> None:
+    """Add rows that keep a column at 0 or within an interval."""
+    chosen = growth.column(0, 1, whole=True)
+    growth.row({column: 1.0, chosen: -domain.upper}, 0.0)
+    growth.row({column: 1.0, chosen: -domain.lower}, math.inf, 0.0)
 
 
 def legal_value(variable: Any) -> float:
     """Return the number in the domain and bounds of a variable that is nearest to zero."""
-    if is_plain(variable):
-        lower, upper = span(variable)
-        if not variable.is_continuous():
-            lower, upper = np.ceil(lower - _SAME), np.floor(upper + _SAME)
-        if lower > upper:
-            raise InfeasibleInstanceError([f"no value lies within the bounds of {variable.name}"])
-        return float(min(max(0.0, lower), upper))
-    return min((part.nearest_to_zero() for part in _parts(variable)), key=abs)
-
-
-def _encode_one(growth: Growth, column: int, part: Part) -> Definition | None:
-    """Keep a column within one part."""
-    if not part.step or part.first == part.last:
-        growth.row({column: 1.0}, part.last, part.first)
-        return None
-    steps = growth.column(part.steps_to(part.first), part.steps_to(part.last), whole=True)
-    growth.row({column: -1.0, steps: part.step}, -part.anchor, -part.anchor)
-    return Definition(column, part.anchor, {steps: part.step})
-
-
-def _parts(variable: Any) -> list[Part]:
-    """Return the parts of a domain within the bounds of the variable, numbers once."""
-    parts = []
-    try:
-        lower = -math.inf if variable.lb is None else float(variable.lb)
-        upper = math.inf if variable.ub is None else float(variable.ub)
-        first, last, step = variable.domain.get_interval()
-        ranges = list(variable.domain.ranges())
-        if step and isinstance(first, int | float):
-            whole = [(first, math.inf if last is None else last, step)]
-        else:
-            whole = [(float(r.start), float(r.end), float(r.step)) for r in ranges]
-    except (AttributeError, TypeError, ValueError) as error:
-        raise UnsupportedError(
-            f"variable {variable.name} has the domain {variable.domain}, which is no set of "
-            "numbers; give it one of numbers, such as pyo.Reals, pyo.Binary or pyo.Set"
-        ) from error
-    for start, end, step in whole:
-        if (part := _clipped(start, end, step, lower, upper)) is not None:
-            parts.append(part)
-    parts = _once(parts)
-    if not parts:
-        within = f"its bounds {lower:g} and {upper:g}"
-        raise InfeasibleInstanceError(
-            [f"no value in the domain {variable.domain} of {variable.name} lies within {within}"]
-        )
-    return parts
-
-
-def _clipped(start: float, end: float, step: float, lower: float, upper: float) -> Part | None:
-    """Return the part of ``start, start + step, ..., end`` within bounds, None where it is empty.
-
-    `step` may be negative, with `end` below `start`; 0 stands for all numbers between.
-    """
-    if step == 0 or start == end:
-        first, last = max(start, lower), min(end, upper)
-        return Part(first, last) if first <= last else None
-    low, high = max(min(start, end), lower), min(max(start, end), upper)
-    part = Part(low, high, abs(step), start)
-    first = (
-        start + part.step * math.ceil((low - start) / part.step - _SAME)
-        if math.isfinite(low)
-        else low
-    )
-    last = (
-        start + part.step * math.floor((high - start) / part.step + _SAME)
-        if math.isfinite(high)
-        else high
-    )
-    return replace(part, first=first, last=last) if first <= last else None
-
-
-def _once(parts: Sequence[Part]) -> list[Part]:
-    """Return parts without single numbers that another part has."""
-    kept: list[Part] = []
-    for part in sorted(parts, key=lambda p: (p.first == p.last, p.first)):
-        if part.first < part.last or not any(_has(other, part.first) for other in kept):
-            kept.append(part)
-    return kept
-
-
-def _has(part: Part, number: float) -> bool:
-    near = _SAME * max(1.0, abs(number))
-    if not part.first - near <= number <= part.last + near:
-        return False
-    off = math.remainder(number - part.anchor, part.step) if part.step else 0.0
-    return abs(off) <= near
+    domain = domain_of(variable)
+    if domain.or_zero:
+        return 0.0
+    lower, upper = domain.lower, domain.upper
+    if domain.is_whole:
+        lower, upper = _ceil(lower), _floor(upper)
+    if lower > upper:
+        raise InfeasibleInstanceError([f"no value lies within the bounds of {variable.name}"])
+    return float(min(max(0.0, lower), upper))
 
 
 # -- special ordered sets --------------------------------------------------------------------------

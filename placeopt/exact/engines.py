@@ -6,13 +6,12 @@ Used through `solvers` only.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from placeopt.exact.highs import new_highs
 
 if TYPE_CHECKING:
     from placeopt.exact.program import Program
@@ -59,23 +58,27 @@ class Reply:
     basis: Basis | None = None
 
 
-class Engine(Protocol):
+class Engine(ABC):
     """One solver holding one program."""
 
+    @abstractmethod
     def run(self) -> None:
         """Solve; blocks, and is called in a thread of its own."""
 
+    @abstractmethod
     def stop(self) -> None:
         """Ask `run` to end soon; called from another thread."""
 
+    @abstractmethod
     def reply(self) -> Reply:
         """Return the answer, once `run` has ended."""
 
     def partial_reply(self) -> Reply:
-        """Return what is known while `run` does not end."""
+        """Return what is known while `run` does not end: nothing, of most solvers."""
+        return Reply("unknown")
 
-    def disable_callbacks(self) -> None:
-        """Let a run that nobody waits for touch Python no more."""
+    def disable_callbacks(self) -> None:  # noqa: B027 (not every solver has any)
+        """Let a run that nobody waits for touch Python no more; most solvers never do."""
 
 
 # -- HiGHS -----------------------------------------------------------------------------------------
@@ -86,7 +89,30 @@ class Engine(Protocol):
 _PRESOLVE_RULES_OFF = 1 << 16
 
 
-class HighsEngine:
+def new_highs() -> Any:
+    """Return a HiGHS without a program.
+
+    highspy keeps the class for itself. The public `highspy.Highs` is that class with a layer for
+    models in Python, which is not used here; it serves where highspy has none other.
+    """
+    import highspy
+
+    try:
+        return highspy._Highs()  # type: ignore[attr-defined]
+    except AttributeError:
+        return highspy.Highs()
+
+
+@dataclass
+class _Heard:
+    """What a run has called back, and what it is told."""
+
+    stopped: bool = False
+    best: tuple[float, np.ndarray] | None = None
+    bound: float = -math.inf
+
+
+class HighsEngine(Engine):
     """HiGHS through highspy, by arrays."""
 
     def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
@@ -94,9 +120,7 @@ class HighsEngine:
 
         self._api = highspy
         self.highs = new_highs()
-        self._stopped = False
-        self._best: tuple[float, np.ndarray] | None = None
-        self._bound = -math.inf
+        self._heard = _Heard()
         self._option("output_flag", False)
         self._option("presolve_rule_off", _PRESOLVE_RULES_OFF)
         for name, value in settings.options.items():
@@ -135,7 +159,12 @@ class HighsEngine:
         )
 
     def _listen(self) -> None:
-        kinds = self._api.cb.HighsCallbackType
+        """Have the solver call back.
+
+        What it calls must not reach this engine: HiGHS would own itself then, through C++, where no
+        garbage collector looks.
+        """
+        kinds, heard = self._api.cb.HighsCallbackType, self._heard
         self._kinds = (
             kinds.kCallbackMipInterrupt,
             kinds.kCallbackSimplexInterrupt,
@@ -145,14 +174,12 @@ class HighsEngine:
 
         def on_event(kind: Any, message: str, said: Any, answer: Any, data: Any) -> None:
             if kind == kinds.kCallbackMipImprovingSolution:
-                self._best = (
-                    said.objective_function_value,
-                    np.array(said.mip_solution, dtype=float),
-                )
+                x = np.array(said.mip_solution, dtype=float)
+                heard.best = (said.objective_function_value, x)
                 return
             if kind == kinds.kCallbackMipInterrupt:
-                self._bound = max(self._bound, said.mip_dual_bound)
-            if self._stopped:
+                heard.bound = max(heard.bound, said.mip_dual_bound)
+            if heard.stopped:
                 answer.user_interrupt = True
 
         self.highs.setCallback(on_event, None)
@@ -161,7 +188,8 @@ class HighsEngine:
 
     def reset_for_rerun(self, settings: Settings, start: np.ndarray | None) -> None:
         """Prepare another run."""
-        self._settings, self._stopped, self._best, self._bound = settings, False, None, -math.inf
+        self._settings, heard = settings, self._heard
+        heard.stopped, heard.best, heard.bound = False, None, -math.inf
         self._option("presolve", "choose" if settings.presolve else "off")
         self._option("random_seed", settings.seed % 2**31)
         self._option("mip_rel_gap", settings.relative_gap)
@@ -209,7 +237,7 @@ class HighsEngine:
 
     def stop(self) -> None:
         """Ask the run to end."""
-        self._stopped = True
+        self._heard.stopped = True
 
     def disable_callbacks(self) -> None:
         """Call back no more."""
@@ -218,10 +246,10 @@ class HighsEngine:
 
     def partial_reply(self) -> Reply:
         """Return the best that the callbacks have brought."""
-        x = None if self._best is None else self._best[1]
-        return Reply(
-            "unknown" if x is None else "feasible", x, self._bound if self._integer else -math.inf
-        )
+        heard = self._heard
+        x = None if heard.best is None else heard.best[1]
+        bound = heard.bound if self._integer else -math.inf
+        return Reply("unknown" if x is None else "feasible", x, bound)
 
     def reply(self) -> Reply:
         """Return the answer."""
@@ -258,8 +286,8 @@ class HighsEngine:
         info, solution = self.highs.getInfo(), self.highs.getSolution()
         feasible = info.primal_solution_status == self._api.SolutionStatus.kSolutionStatusFeasible
         x = np.array(solution.col_value, dtype=float) if feasible else None
-        if x is None and self._best is not None:
-            x = self._best[1]
+        if x is None and self._heard.best is not None:
+            x = self._heard.best[1]
         if status == "feasible" and x is None:
             status = "unknown"
         bound = (
@@ -302,7 +330,7 @@ _SCIP_LIMITS = {
 }
 
 
-class ScipEngine:
+class ScipEngine(Engine):
     """SCIP through pyscipopt."""
 
     def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
@@ -374,13 +402,6 @@ class ScipEngine:
     def stop(self) -> None:
         """Ask the run to end."""
         self.model.interruptSolve()
-
-    def disable_callbacks(self) -> None:
-        """Nothing to do: SCIP does not call back."""
-
-    def partial_reply(self) -> Reply:
-        """Return nothing: a running SCIP cannot be asked."""
-        return Reply("unknown")
 
     def reply(self) -> Reply:
         """Return the answer."""

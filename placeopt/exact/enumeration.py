@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,11 +40,19 @@ from placeopt.core.errors import SolverError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.snapshots import RunSnapshot
 from placeopt.core.fronts.values import Objective, Plan
-from placeopt.exact.answers import Answer, Enumeration, Oracle, Question
 from placeopt.exact.fronts import in_values
-from placeopt.exact.memory import Found, Precision, SearchHistory
-from placeopt.exact.regions import Box, SearchRegion
-from placeopt.exact.unknown import Unknown, first_weights
+from placeopt.exact.memory import (
+    Answer,
+    Enumeration,
+    Found,
+    Precision,
+    Question,
+    SearchHistory,
+)
+from placeopt.exact.regions import Box, SearchRegion, Unknown, first_weights
+
+if TYPE_CHECKING:
+    from placeopt.exact.oracles import Oracle
 
 #: Limits of each constrained real-valued objective where nothing else is said.
 DEFAULT_GRID = 20

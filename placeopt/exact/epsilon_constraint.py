@@ -20,12 +20,11 @@ from placeopt.core.limits import in_steps
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.exact.answers import Answer, Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.fronts import front_of, in_units, too_short_to_load, with_fallback
 from placeopt.exact.hooks import Hooks, model_of
-from placeopt.exact.memory import Found, SearchHistory
-from placeopt.exact.oracles import SolverOracle
+from placeopt.exact.memory import Answer, Enumeration, Found, SearchHistory
+from placeopt.exact.oracles import Oracle, Way
 from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
 from placeopt.exact.solvers import Outcome
 
@@ -50,7 +49,7 @@ class Solution:
     valid: bool = True
 
 
-class ModelOracle(SolverOracle):
+class ModelOracle(Oracle):
     """Answers with plans of a problem, each judged by the referee."""
 
     def __init__(
@@ -67,6 +66,14 @@ class ModelOracle(SolverOracle):
         self._columns = problem.columns(compiled.objectives)
         values_in = [problem.objectives[column].step for column in self._columns]
         self._shown = [k for k, step in enumerate(values_in) if step is None]
+
+    def ways(self, careful: bool) -> Sequence[Way]:
+        """Return one way: the referee judges what the solver says."""
+        return (Way(self.solver, careful=careful),)
+
+    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
+        """Every answer is: the referee has judged it."""
+        return True
 
     def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
         """Return the plan of a solution and its values; None where a cut excludes it."""
@@ -146,21 +153,19 @@ def solve_model(
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
     names = names_of(task.objectives)
-    with task.workers.cluster(task.budget) as oracle.cluster:
-        jobs = task.workers.jobs if oracle.cluster is None else oracle.cluster.width
-        search = enumerate_front(
-            oracle,
-            compiled.objectives,
-            task.budget,
-            main=None if main is None else names.index(main),
-            grid=grid,
-            known=known,
-            jobs=1 if hooks.cuts is not None else jobs,  # cuts change later questions
-            proofs=before.proofs,
-            on_answer=before.keep,
-            plan_of=lambda found: found.payload.plan,
-            limits=in_steps(task.problem.goal_limits, compiled.objectives),
-        )
+    search = enumerate_front(
+        oracle,
+        compiled.objectives,
+        task.budget,
+        main=None if main is None else names.index(main),
+        grid=grid,
+        known=known,
+        jobs=1 if hooks.cuts is not None else task.workers.jobs,  # cuts change later questions
+        proofs=before.proofs,
+        on_answer=before.keep,
+        plan_of=lambda found: found.payload.plan,
+        limits=in_steps(task.problem.goal_limits, compiled.objectives),
+    )
     search.solves += before.solves
     facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}
     if not hooks.lossless:
@@ -222,7 +227,7 @@ def run(
     task: Task[Problem],
     *,
     solver: Annotated[
-        Literal["highs", "scip", "cp-sat", "cbc", "cplex", "glpk", "gurobi", "xpress"],
+        Literal["highs", "scip", "cp-sat", "cbc", "cplex", "gurobi"],
         Field(description="The solver; all but the first two have to be installed."),
     ] = "highs",
     grid: Annotated[

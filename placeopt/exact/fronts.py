@@ -16,8 +16,7 @@ from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.exact.answers import Enumeration
-from placeopt.exact.memory import Found, Precision
+from placeopt.exact.memory import Enumeration, Found, Precision
 
 #: Seconds within which no model is built where Pyomo is not imported yet: the import alone takes
 #: one, and a quick answer must follow.

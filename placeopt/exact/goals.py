@@ -98,9 +98,10 @@ def _own(model: pyo.ConcreteModel) -> Iterator[tuple[Objective, Any]]:
         ours = origin.objective_names
         for objective in origin.goals:
             yield objective, getattr(model, objective.name)
-    for component in model.component_objects(pyo.Objective, descend_into=True):
-        if component.name not in ours:
-            yield from _of_component(component)
+    for block in model.block_data_objects(active=True):  # Pyomo takes nothing from other blocks
+        for component in block.component_objects(pyo.Objective, descend_into=False):
+            if component.name not in ours:
+                yield from _of_component(component)
 
 
 def origin_of(model: pyo.ConcreteModel) -> Any:

@@ -52,9 +52,9 @@ def enumerate(
         Time limit. What was found and proven by then is returned; with 0 nothing is asked.
     jobs : int
         Questions that are solved at the same time. The points are the same for any number.
-    solver : {"highs", "scip", "cp-sat", "cbc", "cplex", "glpk", "gurobi", "xpress"}, optional
+    solver : {"highs", "scip", "cp-sat", "cbc", "cplex", "gurobi"}, optional
         CP-SAT takes whole numbers only, and comes with the extra ``cp-sat``. By default HiGHS, or
-        CP-SAT where it is installed and quicker: see `docs/enumerate.md`. The last five are those
+        CP-SAT where it is installed and quicker: see `docs/enumerate.md`. The last three are those
         that Pyomo finds installed.
     start : Front, optional
         To go on from, of this function for the same model: its points are kept and its bounds count
@@ -83,7 +83,7 @@ def enumerate(
         Values in the model's own senses. ``plan`` of a point holds the variables that are not zero
         by name, or the plan of the problem that placeopt built the model for; ``point.load(model)``
         gives it to the variables. ``bounds`` is valid however early the search ends.
-        ``runs[0].parameters`` has ``status``, one of `placeopt.exact.answers.STATUSES`, and
+        ``runs[0].parameters`` has ``status``, one of `placeopt.exact.memory.STATUSES`, and
         ``reason``.
 
     Raises

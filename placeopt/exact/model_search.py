@@ -19,17 +19,16 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
 from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Point, Run, names_of
 from placeopt.core.runs.versions import versions
-from placeopt.exact.answers import STATUSES, Enumeration
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
 from placeopt.exact.fronts import in_values
 from placeopt.exact.goals import Goal, origin_of
-from placeopt.exact.memory import Found
-from placeopt.exact.oracles import SparseSolution, VariablesOracle
+from placeopt.exact.memory import STATUSES, Enumeration, Found
+from placeopt.exact.oracles import Oracle, SparseSolution
 from placeopt.exact.solver_registry import LIBRARIES, require_fit
-from placeopt.exact.steps import exactly
+from placeopt.exact.whole_rows import exactly
 
 METHOD = "enumerate"
 #: Significant digits of the terms of continuous goals, and of those of real variables: what follows
@@ -154,7 +153,7 @@ class ModelSearch:
         recorder = Recorder([goal.name for goal in self.goals], self.signs)
         self.budget.witness = recorder
         cuts = self.cuts
-        oracle = VariablesOracle(
+        oracle = Oracle(
             self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
         )
         search = self._search(
@@ -170,7 +169,7 @@ class ModelSearch:
         trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
         return with_plain_traces(traced(front, trace))
 
-    def _search(self, oracle: VariablesOracle, known: Sequence[Found], **rules: Any) -> Enumeration:
+    def _search(self, oracle: Oracle, known: Sequence[Found], **rules: Any) -> Enumeration:
         """Enumerate the front; of a linear program its extreme points come first."""
         compiled = self.compiled
         ask = partial(
@@ -209,7 +208,7 @@ class ModelSearch:
             solves=payoff.solves + extreme.asked,
         )
 
-    def _extreme_points(self, oracle: VariablesOracle) -> ExtremePoints:
+    def _extreme_points(self, oracle: Oracle) -> ExtremePoints:
         """Return the extreme points of a linear program."""
         free = [math.inf] * len(self.goals)
 

@@ -1,11 +1,9 @@
-"""Answers of a solver for a compiled Pyomo model: what every oracle over a model shares, and the
-oracle of models that are no placeopt problem."""
+"""Answers of a solver for a compiled Pyomo model."""
 
 from __future__ import annotations
 
 import math
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -14,13 +12,11 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
-from placeopt.core.runs.calls import Call
-from placeopt.core.runs.cluster import Cluster
-from placeopt.exact.answers import Answer
 from placeopt.exact.curves import lifted
+from placeopt.exact.extreme import least_vertex
+from placeopt.exact.memory import Answer
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Outcome, solve
-from placeopt.exact.vertices import least_vertex
 
 if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
@@ -36,6 +32,10 @@ _SECOND_OPINIONS = ("highs", "scip")
 _DOUBTFUL = 1000
 #: Relative gap at which a weighted sum counts as least: it only has to give a good point.
 _SUM_GAP = 1e-4
+#: Costs of a sum are scaled down to this: a solver's tolerances are absolute.
+_LARGEST_COST = 1e5
+#: Rounding of a solver's bound of whole numbers, absolute and relative.
+_BOUND_ROUNDING = (1e-4, 1e-9)
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,50 @@ class Way:
     careful: bool = False
 
 
-class SolverOracle(ABC):
-    """Minimises an objective of a compiled model by a solver.
+@dataclass(frozen=True, eq=False)
+class SparseSolution:
+    """The variables of a solution that are not zero."""
+
+    indices: np.ndarray
+    amounts: np.ndarray
+    size: int
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> SparseSolution:
+        """Return a solution without its zeros."""
+        indices = np.flatnonzero(x).astype(np.int32)
+        return cls(indices, x[indices], len(x))
+
+    @property
+    def x(self) -> np.ndarray:
+        """The solution, shape (columns,)."""
+        x = np.zeros(self.size)
+        x[self.indices] = self.amounts
+        return x
+
+
+class Oracle:
+    """Minimises one objective of a compiled model, or a weighted sum of all, within limits.
+
+    Answers have values of variables; those of the objectives are computed from them. An answer that
+    is not certain is asked for again: with a small tolerance, then of another solver.
 
     Parameters
     ----------
     compiled : CompiledModel
     budget : Budget
         Its cancellation stops the solver.
-    solver : {"highs", "scip"}
+    solver : str
     seed : int
     options : mapping, optional
         The solver's own options.
+    cuts : callable, optional
+        ``cuts()`` returns rows that exclude the solution which the model holds, if it is none.
+
+    Attributes
+    ----------
+    floors : sequence of float
+        Trivial lower bounds of the objectives, in units.
     """
 
     def __init__(
@@ -68,38 +100,40 @@ class SolverOracle(ABC):
         solver: str,
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
+        cuts: Callable[[], Sequence[Any]] | None = None,
     ):
         self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
-        self.options = options or {}
+        self.options, self.cuts = options or {}, cuts
         self.floors: Sequence[float] = compiled.floors
-        self.cluster: Cluster | None = None  # where questions are answered, instead of here
         self.lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
-    @abstractmethod
-    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
-        """Return what a solution stands for; None where rows were added that exclude it.
-
-        Several workers call it: who needs the Pyomo model holds `lock`.
-
-        Parameters
-        ----------
-        weights : ndarray, shape (objectives,)
-            Of the objectives in what was minimised.
-        limits : sequence of float
-            Of the objectives, in units.
-        """
-
-    def start(self, payload: Any) -> np.ndarray | None:
-        """Return the vector that a solver may start from."""
-        return None if payload is None else payload.x
-
     def ways(self, careful: bool) -> Sequence[Way]:
-        """Return how to ask, one way after the other until an answer is certain."""
-        return (Way(self.solver, careful=careful),)
+        """Return three ways to ask: as usual, with a small tolerance, by another solver."""
+        compiled = self.compiled
+        usual = None
+        if compiled.is_delicate:
+            usual = _SMALL_TOLERANCE if compiled.has_real_columns else _WHOLE_TOLERANCE
+        other = next((name for name in _SECOND_OPINIONS if name != self.solver), self.solver)
+        ways = (
+            Way(self.solver, usual),
+            Way(self.solver, _SMALL_TOLERANCE, careful=True),
+            Way(other, _SMALL_TOLERANCE),
+        )
+        return ways[int(careful) :]
 
     def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
-        """Whether an answer needs no second opinion."""
-        return True
+        """Whether the point of an optimal answer attains its bound within the limits."""
+        if answer.status != "optimal":
+            return answer.status != "doubtful"
+        if answer.values is None:
+            return False
+        precision, value = self.compiled.precision, answer.values[objective]
+        room = precision.asked * precision.of(np.array(limits))
+        inside = (np.array(answer.values) <= limits + room).all()
+        near = precision.of(np.array(answer.values))[objective] * _DOUBTFUL
+        return bool(inside and abs(value - answer.bound) <= (near or 0.9))
+
+    # -- questions ---------------------------------------------------------------------------------
 
     def minimise(
         self,
@@ -110,7 +144,21 @@ class SolverOracle(ABC):
         start: Any,
         careful: bool,
     ) -> Answer:
-        """Minimise one objective within limits on the others, in units."""
+        """Minimise one objective; with several jobs, called from several threads at once.
+
+        Parameters
+        ----------
+        objective : int
+        limits : sequence of float
+            Largest value of every objective, in units, inclusive; inf for none, and for the
+            objective itself.
+        seconds : float
+            Time limit.
+        start : object
+            The payload of a point within the limits, or None.
+        careful : bool
+            An earlier answer contradicts what is known: ask another way.
+        """
         deadline = self.budget.seconds + seconds
         answers: list[Answer] = []
         error: SolverError | None = None
@@ -131,7 +179,11 @@ class SolverOracle(ABC):
     def minimise_sum(
         self, weights: Sequence[float], limits: Sequence[float], *, seconds: float, start: Any
     ) -> Answer:
-        """Minimise a weighted sum of the objectives within limits, in units."""
+        """Minimise a weighted sum of the objectives roughly: it only has to give a good point.
+
+        Arguments as of `minimise`, with a positive weight of every objective; the bound of the
+        answer is on the sum.
+        """
         return self._ask(
             lambda: self.compiled.within_sum(weights, limits),
             np.array(weights),
@@ -142,6 +194,72 @@ class SolverOracle(ABC):
             relative_gap=_SUM_GAP,
             absolute_gap=0.0,
         )
+
+    def least_sum(
+        self,
+        weights: Sequence[float],
+        limits: np.ndarray,
+        seconds: float,
+        start: Any,
+        apart: float | None = None,
+    ) -> Answer:
+        """Minimise a weighted sum of the objectives as exactly as single ones.
+
+        Parameters
+        ----------
+        apart : float, optional
+            Difference below which two sums are one; by default what can be told.
+        """
+        compiled, deadline = self.compiled, self.budget.seconds + seconds
+        w = np.array(weights, dtype=float)
+        cost, offset = w @ np.array(compiled.costs), float(w @ compiled.offsets)
+        largest = float(np.abs(cost).max(initial=0.0))
+        size = 2.0 ** max(0, math.ceil(math.log2(max(1.0, largest / _LARGEST_COST))))
+        is_whole = self._is_whole(w)
+        apart = apart or (0.9 if is_whole else self._resolution(w))
+        near = apart if is_whole else max(apart, _DOUBTFUL * self._resolution(w))
+        answers: list[Answer] = []
+        for way in self.ways(careful=False):
+            try:
+                answer = self._ask(
+                    lambda: replace(
+                        compiled.within_sum(w.tolist(), limits.tolist()),
+                        c=cost / size,
+                        offset=offset / size,
+                    ),
+                    w,
+                    limits.tolist(),
+                    way,
+                    deadline,
+                    start,
+                    relative_gap=0.0,
+                    absolute_gap=apart / size,
+                )
+            except SolverError:
+                continue
+            if answer.status == "unbounded":
+                floors = [
+                    k for k in np.flatnonzero(w).tolist() if not math.isfinite(self.floors[k])
+                ]
+                raise UsageError(self._unbounded(floors[0] if floors else 0))
+            answer = replace(answer, bound=answer.bound * size)
+            if answer.status == "infeasible" or _is_least(answer, w, near, is_whole):
+                return answer
+            answers.append(answer)
+            if self._is_over(deadline):
+                break
+        points = [answer for answer in answers if answer.values is not None]
+        return replace((points or answers or [Answer("unknown")])[0], status="unknown")
+
+    def _is_whole(self, weights: np.ndarray) -> bool:
+        """Whether a sum takes whole numbers only."""
+        whole = self.compiled.precision.whole[np.flatnonzero(weights)]
+        return bool(whole.all() and (weights == np.round(weights)).all())
+
+    def _resolution(self, weights: np.ndarray) -> float:
+        """Return the difference of sums that can be told."""
+        used = np.flatnonzero(weights).tolist()
+        return float(sum(abs(weights[k]) * self.compiled.gaps(k)[0] for k in used))
 
     def _descend(
         self, objective: int, limits: Sequence[float], way: Way, deadline: float, start: Any
@@ -183,7 +301,7 @@ class SolverOracle(ABC):
     ) -> Answer:
         """Solve a program, made anew for every try: rows may be added in between."""
         settings |= {"careful": way.careful, "tolerance": way.tolerance}
-        first = self.start(start)
+        first = None if start is None else start.x
         while True:
             now, left = program(), deadline - self.budget.seconds
             begin = None if first is None else self.compiled.start(now, first)
@@ -198,12 +316,10 @@ class SolverOracle(ABC):
                 return Answer("unknown", outcome.bound)
 
     def _solve(self, program: Program, solver: str, settings: dict[str, Any]) -> Outcome:
-        settings |= {"seed": self.seed, "options": self.options if solver == self.solver else {}}
-        if self.cluster is None:
-            return solve(program, solver, budget=self.budget, **settings)
-        call = Call(_solve_elsewhere, (program, solver, settings))
-        result: Outcome | None = self.cluster.ask(call, self.budget)
-        return result or Outcome("unknown")
+        options = self.options if solver == self.solver else {}
+        return solve(
+            program, solver, budget=self.budget, seed=self.seed, options=options, **settings
+        )
 
     def _unbounded(self, objective: int) -> str:
         name, cost = self.compiled.objectives[objective].name, self.compiled.costs[objective]
@@ -218,87 +334,21 @@ class SolverOracle(ABC):
             "or check the sense of the goal"
         )
 
-
-def _surest(answers: Sequence[Answer], objective: int) -> Answer:
-    """Return the best point of answers that are not certain, and the weakest bound."""
-    points = [(a.values[objective], k) for k, a in enumerate(answers) if a.values is not None]
-    best = answers[min(points)[1]] if points else answers[-1]
-    return replace(best, status="unknown", bound=min(answer.bound for answer in answers))
-
-
-def _solve_elsewhere(
-    budget: Budget, program: Program, solver: str, settings: dict[str, Any]
-) -> Outcome:
-    """Solve a program on a worker."""
-    return solve(program, solver, budget=budget, **settings)
-
-
-@dataclass(frozen=True, eq=False)
-class SparseSolution:
-    """The variables of a solution that are not zero."""
-
-    indices: np.ndarray
-    amounts: np.ndarray
-    size: int
-
-    @classmethod
-    def of(cls, x: np.ndarray) -> SparseSolution:
-        """Return a solution without its zeros."""
-        indices = np.flatnonzero(x).astype(np.int32)
-        return cls(indices, x[indices], len(x))
-
-    @property
-    def x(self) -> np.ndarray:
-        """The solution, shape (columns,)."""
-        x = np.zeros(self.size)
-        x[self.indices] = self.amounts
-        return x
-
-
-class VariablesOracle(SolverOracle):
-    """Answers with values of variables; objective values are computed from them.
-
-    An answer that is not certain is asked for again: with a small tolerance, then of the other
-    solver.
-
-    Parameters
-    ----------
-    cuts : callable, optional
-        ``cuts()`` returns rows that exclude the solution which the model holds, if it is none.
-    """
-
-    def __init__(self, *arguments: Any, cuts: Any = None, **options: Any):
-        super().__init__(*arguments, **options)
-        self.cuts = cuts
-
-    def ways(self, careful: bool) -> Sequence[Way]:
-        """Return three ways: as usual, with a small tolerance, by the other solver."""
-        compiled = self.compiled
-        usual = None
-        if compiled.is_delicate:
-            usual = _SMALL_TOLERANCE if compiled.has_real_columns else _WHOLE_TOLERANCE
-        other = next((name for name in _SECOND_OPINIONS if name != self.solver), self.solver)
-        ways = (
-            Way(self.solver, usual),
-            Way(self.solver, _SMALL_TOLERANCE, careful=True),
-            Way(other, _SMALL_TOLERANCE),
-        )
-        return ways[int(careful) :]
-
-    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
-        """Whether the point of an optimal answer attains its bound within the limits."""
-        if answer.status != "optimal":
-            return answer.status != "doubtful"
-        if answer.values is None:
-            return False
-        precision, value = self.compiled.precision, answer.values[objective]
-        room = precision.asked * precision.of(np.array(limits))
-        inside = (np.array(answer.values) <= limits + room).all()
-        near = precision.of(np.array(answer.values))[objective] * _DOUBTFUL
-        return bool(inside and abs(value - answer.bound) <= (near or 0.9))
+    # -- answers -----------------------------------------------------------------------------------
 
     def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
-        """Return the solution, its real-valued terms as low as its whole numbers allow."""
+        """Return the solution, its real-valued terms as low as its whole numbers allow.
+
+        None where rows were added that exclude it. Several workers call it: who needs the Pyomo
+        model holds `lock`.
+
+        Parameters
+        ----------
+        weights : ndarray, shape (objectives,)
+            Of the objectives in what was minimised.
+        limits : sequence of float
+            Of the objectives, in units.
+        """
         assert outcome.x is not None
         if self.cuts is not None:
             with self.lock:
@@ -362,3 +412,19 @@ class VariablesOracle(SolverOracle):
                 )
             units.append(float(whole))
         return tuple(units)
+
+
+def _surest(answers: Sequence[Answer], objective: int) -> Answer:
+    """Return the best point of answers that are not certain, and the weakest bound."""
+    points = [(a.values[objective], k) for k, a in enumerate(answers) if a.values is not None]
+    best = answers[min(points)[1]] if points else answers[-1]
+    return replace(best, status="unknown", bound=min(answer.bound for answer in answers))
+
+
+def _is_least(answer: Answer, weights: np.ndarray, near: float, is_whole: bool) -> bool:
+    """Whether a sum attains its bound, but for what is near and rounding."""
+    if answer.status != "optimal" or answer.values is None:
+        return False
+    value, (absolute, relative) = float(weights @ answer.values), _BOUND_ROUNDING
+    rounding = relative * abs(value) + (absolute if is_whole else 0.0)
+    return value - answer.bound <= near + rounding

@@ -1,34 +1,225 @@
-"""Which solvers there are, what each needs, and which one serves a model by itself."""
+"""Which solvers there are, what each needs, and which one serves a model by itself.
+
+Solvers that are installed beside placeopt are asked through ``pyomo.contrib.appsi``.
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import logging
+import math
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placeopt.core.errors import MissingExtraError, UnsupportedError, require_known
-from placeopt.exact import pyomo_solvers
 from placeopt.exact.cp_sat import CpSatEngine, WholeProgram
-from placeopt.exact.engines import Engine, HighsEngine, ScipEngine
-from placeopt.exact.highs import new_highs
+from placeopt.exact.engines import Engine, HighsEngine, Reply, ScipEngine, Settings, new_highs
 from placeopt.exact.program import Program
+
+if TYPE_CHECKING:
+    from placeopt.exact.program import Program
+
+
+@dataclass(frozen=True)
+class Interface:
+    """A solver: its class in appsi, and what its options are called.
+
+    `tolerances` are for the largest violation of rows and of integrality.
+    """
+
+    name: str
+    relative_gap: str
+    absolute_gap: str
+    tolerances: tuple[str, ...]
+    threads: str = ""
+
+
+INTERFACES = {
+    "cbc": Interface("Cbc", "ratio", "allow", ("primalT", "integerT")),
+    "cplex": Interface(
+        "Cplex",
+        "mip_tolerances_mipgap",
+        "mip_tolerances_absmipgap",
+        ("simplex_tolerances_feasibility", "mip_tolerances_integrality"),
+        "threads",
+    ),
+    "gurobi": Interface(
+        "Gurobi", "MIPGap", "MIPGapAbs", ("FeasibilityTol", "IntFeasTol"), "Threads"
+    ),
+}
+
+#: Pyomo captures the process's output while a solver runs: one at a time.
+_ONE_AT_A_TIME = threading.Lock()
+#: Longest run that is not told a limit, seconds: a program in the background must end some day.
+_LONGEST = 7 * 86_400.0
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep Pyomo from logging what its results say as well."""
+    logger = logging.getLogger("pyomo")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _interface(name: str) -> Any:
+    from pyomo.contrib.appsi import solvers
+
+    return getattr(solvers, INTERFACES[name].name)()
+
+
+@cache
+def is_installed(name: str) -> bool:
+    """Whether appsi finds a solver."""
+    with _quietly():
+        return bool(_interface(name).available())
+
+
+class AppsiEngine(Engine):
+    """A solver of `INTERFACES`; it cannot be stopped before its time limit, nor asked meanwhile."""
+
+    name = ""
+
+    def __init__(self, program: Program, settings: Settings, start: np.ndarray | None = None):
+        self._program, self._settings, self._stopped = program, settings, False
+        self._model, self._empty_row = _model_of(program)
+        self._results: Any = None
+        with _ONE_AT_A_TIME, _quietly():
+            self._solver = _interface(self.name)
+        self._solver.config.load_solution = False
+        self._solver.config.time_limit = max(1e-3, min(settings.seconds, _LONGEST))
+        setattr(self._solver, f"{self.name}_options", self._options())
+
+    def _options(self) -> dict[str, Any]:
+        settings, kind = self._settings, INTERFACES[self.name]
+        options = {
+            **settings.options,
+            kind.relative_gap: settings.relative_gap,
+            kind.absolute_gap: settings.absolute_gap,
+        }
+        if kind.threads:
+            options[kind.threads] = 1
+        if settings.tolerance is not None:
+            options |= dict.fromkeys(kind.tolerances, settings.tolerance)
+        return options
+
+    def run(self) -> None:
+        """Solve."""
+        with _ONE_AT_A_TIME, _quietly():
+            if not self._stopped and not self._empty_row:
+                self._results = self._solver.solve(self._model)
+
+    def stop(self) -> None:
+        """Leave a run behind."""
+        self._stopped = True
+
+    def reply(self) -> Reply:
+        """Return the answer."""
+        if self._empty_row:
+            return Reply("infeasible")
+        if self._results is None:
+            return Reply("unknown")
+        ended = self._results.termination_condition.name
+        if ended in ("infeasible", "unbounded"):
+            return Reply(ended)
+        if ended == "infeasibleOrUnbounded":
+            return self._unbounded_or_infeasible()
+        if ended in ("optimal", "maxTimeLimit", "maxIterations", "interrupted"):
+            return self._solution("optimal" if ended == "optimal" else "feasible")
+        return Reply("error", message=f"the solver ended with {ended!r}")
+
+    def _unbounded_or_infeasible(self) -> Reply:
+        """Find out which: without costs nothing is unbounded."""
+        self._model.cost.expr = 0.0 * self._model.x[0]
+        self.run()
+        ended = self._results.termination_condition.name
+        if ended in ("infeasible", "optimal"):
+            return Reply("infeasible" if ended == "infeasible" else "unbounded")
+        return Reply("error", message="the solver cannot tell unbounded from infeasible")
+
+    def _solution(self, status: str) -> Reply:
+        program, settings = self._program, self._settings
+        told = self._results.best_objective_bound
+        bound = -math.inf if told is None or abs(told) >= 1e30 else float(told)
+        if self._results.best_feasible_objective is None:
+            return Reply("unknown", bound=bound + program.offset)
+        values = self._results.solution_loader.get_primals()
+        # Columns that the solver was not told of are nearest to zero.
+        x = np.clip(0.0, program.col_lower, program.col_upper)
+        for k, variable in self._model.x.items():
+            x[k] = values.get(variable, x[k])
+        value = float(program.c @ x)
+        if status == "optimal" and not math.isfinite(bound):
+            bound = value - max(settings.absolute_gap, settings.relative_gap * abs(value))
+        return Reply(status, x, bound + program.offset)
+
+
+def _model_of(program: Program) -> tuple[Any, bool]:
+    """Return a program as a Pyomo model, and whether a row without columns cannot hold."""
+    import pyomo.environ as pyo
+    from pyomo.core.expr.numeric_expr import LinearExpression
+
+    model = pyo.ConcreteModel()
+    whole, low, high = program.integrality, program.col_lower.tolist(), program.col_upper.tolist()
+    model.x = pyo.Var(
+        range(len(whole)),
+        domain=lambda m, k: pyo.Integers if whole[k] else pyo.Reals,
+        bounds=lambda m, k: (_open(low[k]), _open(high[k])),
+    )
+    columns = list(model.x.values())
+    model.rows = pyo.ConstraintList()
+    A = program.A.tocsr()
+    for row, (lower, upper) in enumerate(zip(program.row_lower, program.row_upper, strict=True)):
+        own = slice(A.indptr[row], A.indptr[row + 1])
+        chosen = [columns[k] for k in A.indices[own].tolist()]
+        if not chosen and not lower <= 0 <= upper:
+            return model, True
+        if chosen and (math.isfinite(lower) or math.isfinite(upper)):
+            body = LinearExpression(linear_coefs=A.data[own].tolist(), linear_vars=chosen)
+            model.rows.add((_open(lower), body, _open(upper)))
+    costs = [(c, columns[k]) for k, c in enumerate(program.c.tolist()) if c]
+    body = LinearExpression(
+        linear_coefs=[c for c, _ in costs], linear_vars=[variable for _, variable in costs]
+    )
+    model.cost = pyo.Objective(expr=body if costs else 0.0 * columns[0] if columns else 0.0)
+    return model, False
+
+
+def _open(bound: float) -> float | None:
+    """Return a bound, None where it is infinite."""
+    return float(bound) if math.isfinite(bound) else None
+
+
+#: Engines of `INTERFACES`, by name.
+_APPSI: dict[str, type[AppsiEngine]] = {
+    name: type(f"{kind.name}Engine", (AppsiEngine,), {"name": name})
+    for name, kind in INTERFACES.items()
+}
+
 
 #: The distribution that each solver comes in.
 LIBRARIES = {
     "highs": "highspy",
     "scip": "pyscipopt",
     "cp-sat": "ortools",
-    **dict.fromkeys(pyomo_solvers.INTERFACES, "pyomo"),
+    **dict.fromkeys(INTERFACES, "pyomo"),
 }
 #: Solvers by name.
 ENGINES: dict[str, Callable[..., Engine]] = {
     "highs": HighsEngine,
     "scip": ScipEngine,
     "cp-sat": CpSatEngine,
-    **pyomo_solvers.ENGINES,
+    **_APPSI,
 }
 
 #: Models with fewer columns are over before CP-SAT is imported; of models with more coefficients,
@@ -47,7 +238,7 @@ def require_solver(name: str) -> None:
         It is not installed.
     """
     require_known("solver", name, ENGINES)
-    if name in pyomo_solvers.INTERFACES and pyomo_solvers.found(name) is None:
+    if name in INTERFACES and not is_installed(name):
         raise UnsupportedError(
             f"solver {name!r} is not installed: Pyomo finds neither its program nor its Python "
             "module; install it, or take solver='highs', which comes with placeopt"
@@ -122,7 +313,7 @@ def _accepts(solver: str, name: str, value: Any) -> bool:
 
         pyscipopt.Model().setParam(name, value)
         return True
-    if solver in pyomo_solvers.INTERFACES:
+    if solver in INTERFACES:
         return True  # found out when the solver runs
     if solver == "cp-sat":
         from ortools.sat.python import cp_model

@@ -1,28 +1,225 @@
-"""Rows of whole numbers: their exact limits, and whether a solution keeps them exactly.
+"""Rows of whole numbers: their steps, their exact limits, and large coefficients in parts.
 
 A solver accepts a row that is broken by a millionth. Where all columns of a row are whole numbers,
 its values are multiples of a step, and its limits can be exact.
+
+A solver also counts a number as whole where it is off by a millionth. With coefficients of a
+billion that hides differences of a thousand. So such a function is written by digits:
+``function = part 0 + base * (part 1 + base * (part 2 + ...))``, and whole columns carry from part
+to part. Limits hold digit by digit. To minimise the function means to minimise the last part, then
+the one before it within that value, and so on. The coefficients of each part are at most the base.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import scipy.sparse as sp
 
-from placeopt.exact.parts import Chain, add_chain, needs_parts
 from placeopt.exact.program import Growth, Program
-from placeopt.exact.steps import exact_step, exactly
+
+#: A float that is written with at most so many decimals, or digits, means that decimal number.
+_MAX_DECIMALS, _MAX_DIGITS = 9, 12
+#: Other floats mean a fraction with at most this denominator, up to the rounding of arithmetic.
+_MAX_DENOMINATOR, _ROUNDING = 10**6, 1e-14
+#: Numbers of steps have no more digits than floats have.
+_MOST_STEPS = 2**53
+
+
+def fraction(value: float) -> Fraction | None:
+    """Return the number that a float stands for, None where it is no short decimal or fraction.
+
+    Examples
+    --------
+    >>> fraction(0.1), fraction(0.1 + 0.2), fraction(1 / 3), fraction(math.pi)
+    (Fraction(1, 10), Fraction(3, 10), Fraction(1, 3), None)
+    """
+    written = Decimal(repr(float(value)))
+    _, digits, exponent = written.as_tuple()
+    if len(digits) <= _MAX_DIGITS or (isinstance(exponent, int) and exponent >= -_MAX_DECIMALS):
+        return Fraction(written)
+    exact = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
+    return exact if abs(float(exact) - value) <= _ROUNDING * abs(value) else None
+
+
+def exactly(value: float) -> Fraction:
+    """Return the number that a float stands for, or else is."""
+    exact = fraction(value)
+    return Fraction(value) if exact is None else exact
+
+
+def exact_step(coefficients: Iterable[float]) -> Fraction | None:
+    """Return the largest number that all coefficients are whole multiples of, if there is one.
+
+    1 where there are no coefficients.
+    """
+    numerator, denominator, largest = 0, 1, 0.0
+    for value in set(map(abs, coefficients)):
+        exact = fraction(value)
+        if exact is None:
+            return None
+        numerator = math.gcd(numerator * exact.denominator, exact.numerator * denominator)
+        denominator *= exact.denominator
+        shared = math.gcd(numerator, denominator)
+        numerator, denominator = numerator // shared, denominator // shared
+        largest = max(largest, value)
+        if largest > _MOST_STEPS * (numerator / denominator):
+            return None
+    return Fraction(numerator, denominator) if numerator else Fraction(1)
+
+
+def common_step(coefficients: np.ndarray) -> float | None:
+    """Return the largest number that all coefficients are whole multiples of, if there is one.
+
+    Examples
+    --------
+    >>> common_step(np.array([0.5, 0.75])), common_step(np.array([6.0, -4.0]))
+    (0.25, 2.0)
+    """
+    step = exact_step(coefficients.tolist())
+    return None if step is None else float(step)
+
+
+#: A power of two, so that digits are exact.
+BASE = 2.0**16
+#: Coefficients of whole columns that a solver resolves by itself: beside others that are whole, and
+#: beside real terms, of which smaller differences count.
+_LARGEST, _LARGEST_BESIDE_REAL = 2.0**20, BASE
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The rows of a function in parts.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        The lowest part first.
+    carries : tuple of int
+        The column between each row and the next.
+    whole : bool
+        Whether the function only takes whole numbers.
+    """
+
+    rows: tuple[int, ...]
+    carries: tuple[int, ...]
+    whole: bool
+
+    def digits(self, limit: float) -> list[float]:
+        """Return the largest value of each part for the function to be at most `limit`."""
+        if not math.isfinite(limit):
+            return [limit] * len(self.rows)
+        digits = []
+        for _ in self.carries:
+            digits.append(limit % BASE)
+            limit = math.floor(limit / BASE)
+        return [*digits, limit]
+
+    def uppers(self, limit: float) -> list[float]:
+        """Return the upper bounds of the rows for the function to be at most `limit`.
+
+        Half a unit more is the same to whole numbers, and no rounding cuts a solution off.
+        """
+        slack = [0.5 if self.whole else 0.0] + [0.5] * len(self.carries)
+        return [digit + more for digit, more in zip(self.digits(limit), slack, strict=True)]
+
+    def stage(self, leading: Sequence[float]) -> tuple[int, list[float]]:
+        """Return which row to minimise next, and the upper bounds of all rows.
+
+        Parameters
+        ----------
+        leading : sequence of float
+            The least values of the parts that were minimised so far, the last part first.
+        """
+        at = len(self.carries) - len(leading)
+        below = [BASE - 0.5] * at
+        if at and not self.whole:
+            below[0] = BASE
+        return self.rows[at], [*below, math.inf, *(value + 0.5 for value in reversed(leading))]
+
+    def value(self, leading: Sequence[float], bound: float) -> float:
+        """Return the function's bound: of its last parts the least values, of the next a bound."""
+        total = bound
+        for distance, digit in enumerate(reversed(leading), start=1):
+            total += digit * BASE**distance
+        return total * BASE ** (len(self.carries) - len(leading))
+
+
+def needs_parts(coefficients: np.ndarray, *, whole: bool) -> bool:
+    """Whether a function of these coefficients of whole columns has to be written in parts.
+
+    Parameters
+    ----------
+    coefficients : ndarray
+        In units, of which the function takes a whole number, or which are its smallest term.
+    whole : bool
+        Whether the function only takes whole numbers.
+    """
+    largest = _LARGEST if whole else _LARGEST_BESIDE_REAL
+    return bool(abs(coefficients).max(initial=0.0) > largest)
+
+
+def add_chain(
+    growth: Growth, terms: Mapping[int, float], is_whole: np.ndarray, *, whole: bool
+) -> Chain:
+    """Add the rows of a function, without limits.
+
+    Parameters
+    ----------
+    terms : mapping of column to coefficient
+    is_whole : ndarray of bool
+        Which columns are whole numbers; coefficients of others stay in part 0.
+    whole : bool
+        Whether all columns and coefficients are whole numbers.
+    """
+    rows: list[int] = []
+    carries: list[int] = []
+    rest = dict(terms)
+    while True:
+        high = {
+            j: float(round(value / BASE))
+            for j, value in rest.items()
+            if abs(value) > BASE and is_whole[j]
+        }
+        part = {j: value - BASE * high.get(j, 0.0) for j, value in rest.items()}
+        part = {j: value for j, value in part.items() if value}
+        if carries:
+            part[carries[-1]] = 1.0
+        if not high:
+            rows.append(growth.row(part))
+            return Chain(tuple(rows), tuple(carries), whole)
+        low, most = growth.range_of(part)
+        carries.append(
+            growth.column(np.floor(low / BASE) - 2, np.ceil(most / BASE) + 2, whole=True)
+        )
+        rows.append(growth.row({**part, carries[-1]: -BASE}))
+        rest = high
+
+
+def fill_carries(chains: Sequence[Chain], program: Program, x: np.ndarray) -> np.ndarray:
+    """Return a solution with the carries that the upper bounds of the rows need."""
+    x, rows = x.copy(), program.A.tocsr()
+    for chain in chains:
+        x[list(chain.carries)] = 0.0
+        for row, carry in zip(chain.rows, chain.carries, strict=False):
+            own = slice(rows.indptr[row], rows.indptr[row + 1])
+            part, upper = float(rows.data[own] @ x[rows.indices[own]]), program.row_upper[row]
+            if math.isfinite(upper):
+                x[carry] = math.ceil((part - upper) / BASE)
+    return x
+
 
 #: A limit so near to a multiple of the step, in steps, is that multiple: rounding of arithmetic.
 _NEAR = Fraction(1, 10**9)
 #: Coefficients, other than whole numbers, whose steps are looked for: more take too long.
 _MOST_FRACTIONS = 200_000
 #: Above, numbers of steps are not exact in floating point.
-_MOST_STEPS = 2.0**52
+_EXACT_STEPS = 2.0**52
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +341,7 @@ def _steps_of(program: Program, rows: sp.csr_matrix) -> dict[int, Fraction]:
         if step is not None:
             steps[row] = step
     largest = abs(rows).max(axis=1).toarray().ravel() if rows.nnz else np.zeros(rows.shape[0])
-    return {row: s for row, s in sorted(steps.items()) if largest[row] < _MOST_STEPS * s}
+    return {row: s for row, s in sorted(steps.items()) if largest[row] < _EXACT_STEPS * s}
 
 
 def _within(limit: float, step: Fraction) -> float:

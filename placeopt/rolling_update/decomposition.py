@@ -21,11 +21,10 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan
 from placeopt.core.limits import fewest, in_steps
 from placeopt.core.task import Task
-from placeopt.exact.answers import Enumeration
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import Enumeration, Found
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size

@@ -453,11 +453,12 @@ def _with_fixed(case: Case) -> pyo.ConcreteModel:
 
 
 def domains(draw: Draw) -> Case:
-    """Variables of a few numbers, steps, or nothing between zero and a least amount."""
-    whole = [
-        sorted({draw.number(9, draw.int(0, 1)) for _ in range(draw.int(2, 5))})
-        for _ in range(draw.int(1, 3))
-    ]
+    """Whole numbers with nothing between zero and a least amount, below or above."""
+    whole = []
+    for _ in range(draw.int(1, 3)):
+        first, more = draw.int(2, 9), draw.int(1, 4)
+        sign = draw.one(1, -1)
+        whole.append(sorted(Fraction(sign * v) for v in (0, *range(first, first + more))))
     draw.point += [draw.one(*values) for values in whole]
     whole += draw.whole(draw.int(0, 2), 2)
     n = len(whole)

@@ -20,7 +20,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.edge_cloud import model as edge_cloud
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import engines, solvers
-from placeopt.exact.steps import common_step
+from placeopt.exact.whole_rows import common_step
 from placeopt.temporal import model as temporal
 from placeopt.temporal.instance import Temporal
 

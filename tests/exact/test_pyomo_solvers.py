@@ -1,4 +1,4 @@
-"""Solvers through Pyomo's interfaces, those of them that are installed here."""
+"""Solvers through appsi, those of them that are installed here."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import scipy.sparse as sp
 
 import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.exact import pyomo_solvers
+from placeopt.exact import solver_registry
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import solve
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the solvers about their licences
 
 
-@pytest.fixture(params=sorted(pyomo_solvers.INTERFACES))
+@pytest.fixture(params=sorted(solver_registry.INTERFACES))
 def solver(request):
-    if pyomo_solvers.found(request.param) is None:
+    if not solver_registry.is_installed(request.param):
         pytest.skip(f"{request.param} is not installed")
     return request.param
 
@@ -88,8 +88,8 @@ def test_a_time_limit_is_kept(solver):
 
 
 def test_a_solver_that_is_missing_is_named(monkeypatch):
-    monkeypatch.setattr(pyomo_solvers, "found", lambda name: None)
+    monkeypatch.setattr(solver_registry, "is_installed", lambda name: False)
     with pytest.raises(UnsupportedError, match=r"'cbc' is not installed.*solver='highs'"):
         placeopt.enumerate(knapsack(), solver="cbc")
-    with pytest.raises(UsageError, match="legal: highs, scip, cp-sat, cbc, cplex, glpk"):
+    with pytest.raises(UsageError, match="legal: highs, scip, cp-sat, cbc, cplex, gurobi"):
         placeopt.enumerate(knapsack(), solver="cdc")

@@ -125,7 +125,7 @@ def calls(folder: Path) -> dict[str, Door]:
         "ask.plans": Door(
             placeopt.ask.plans, (_model(), {"value": 5, "weight": 3}), {**asked, "most": 2}
         ),
-        "read_model": Door(placeopt.read_model, (model_file,), {"goals": ["cost"], "layout": None}),
+        "read_model": Door(placeopt.read_model, (model_file,), {"goals": ["cost"]}),
         "sweep": Door(placeopt.sweep, (study,), {"run_dir": None, "jobs": 1}),
         "sweep, plan": Door(
             lambda **plan: placeopt.sweep(plan),

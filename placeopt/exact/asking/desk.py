@@ -15,21 +15,12 @@ from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageErro
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Point, Run
 from placeopt.core.runs.versions import versions
-from placeopt.exact.answers import STATUSES, Answer
 from placeopt.exact.goals import Goal, goals_of
-from placeopt.exact.memory import Found
+from placeopt.exact.memory import STATUSES, Answer, Found
 from placeopt.exact.model_front import budget_of, check_request
 from placeopt.exact.model_search import ModelSearch, front_without_points
-from placeopt.exact.oracles import VariablesOracle
+from placeopt.exact.oracles import Oracle
 from placeopt.exact.solver_registry import LIBRARIES, choose
-
-#: Costs of a sum are scaled down to this: a solver's tolerances are absolute.
-_LARGEST_COST = 1e5
-#: How far a real-valued sum may be from its bound, in differences that can be told: limits on real
-#: values have some of them as slack.
-_DOUBTFUL = 1000
-#: Rounding of a solver's bound of whole numbers, absolute and relative.
-_BOUND_ROUNDING = (1e-4, 1e-9)
 
 
 class How(TypedDict, total=False):
@@ -68,85 +59,6 @@ class Least:
     bound: float
 
 
-class SumOracle(VariablesOracle):
-    """Also minimises weighted sums of goals, as exactly as single goals."""
-
-    def least_sum(
-        self,
-        weights: Sequence[float],
-        limits: np.ndarray,
-        seconds: float,
-        start: Any,
-        apart: float | None = None,
-    ) -> Answer:
-        """Minimise a weighted sum of all goals, in units; so is the bound of the answer.
-
-        Parameters
-        ----------
-        apart : float, optional
-            Difference below which two sums are one; by default what can be told.
-        """
-        compiled, deadline = self.compiled, self.budget.seconds + seconds
-        w = np.array(weights, dtype=float)
-        cost, offset = w @ np.array(compiled.costs), float(w @ compiled.offsets)
-        largest = float(np.abs(cost).max(initial=0.0))
-        size = 2.0 ** max(0, math.ceil(math.log2(max(1.0, largest / _LARGEST_COST))))
-        is_whole = self._is_whole(w)
-        apart = apart or (0.9 if is_whole else self._resolution(w))
-        near = apart if is_whole else max(apart, _DOUBTFUL * self._resolution(w))
-        answers: list[Answer] = []
-        for way in self.ways(careful=False):
-            try:
-                answer = self._ask(
-                    lambda: replace(
-                        compiled.within_sum(w.tolist(), limits.tolist()),
-                        c=cost / size,
-                        offset=offset / size,
-                    ),
-                    w,
-                    limits.tolist(),
-                    way,
-                    deadline,
-                    start,
-                    relative_gap=0.0,
-                    absolute_gap=apart / size,
-                )
-            except SolverError:
-                continue
-            if answer.status == "unbounded":
-                floors = [
-                    k for k in np.flatnonzero(w).tolist() if not math.isfinite(self.floors[k])
-                ]
-                raise UsageError(self._unbounded(floors[0] if floors else 0))
-            answer = replace(answer, bound=answer.bound * size)
-            if answer.status == "infeasible" or _is_least(answer, w, near, is_whole):
-                return answer
-            answers.append(answer)
-            if self._is_over(deadline):
-                break
-        points = [answer for answer in answers if answer.values is not None]
-        return replace((points or answers or [Answer("unknown")])[0], status="unknown")
-
-    def _is_whole(self, weights: np.ndarray) -> bool:
-        """Whether a sum takes whole numbers only."""
-        whole = self.compiled.precision.whole[np.flatnonzero(weights)]
-        return bool(whole.all() and (weights == np.round(weights)).all())
-
-    def _resolution(self, weights: np.ndarray) -> float:
-        """Return the difference of sums that can be told."""
-        used = np.flatnonzero(weights).tolist()
-        return float(sum(abs(weights[k]) * self.compiled.gaps(k)[0] for k in used))
-
-
-def _is_least(answer: Answer, weights: np.ndarray, near: float, is_whole: bool) -> bool:
-    """Whether a sum attains its bound, but for what is near and rounding."""
-    if answer.status != "optimal" or answer.values is None:
-        return False
-    value, (absolute, relative) = float(weights @ answer.values), _BOUND_ROUNDING
-    rounding = relative * abs(value) + (absolute if is_whole else 0.0)
-    return value - answer.bound <= near + rounding
-
-
 class Desk:
     """A model and its goals, at which one question after the other is asked.
 
@@ -174,9 +86,7 @@ class Desk:
             solver = choose(search.compiled.program)
         self.solver = solver or "highs"
         self.compiled, self.precision = search.compiled, search.compiled.precision
-        self.oracle = SumOracle(
-            self.compiled, budget, self.solver, options=options, cuts=search.cuts
-        )
+        self.oracle = Oracle(self.compiled, budget, self.solver, options=options, cuts=search.cuts)
         self.free = np.full(self.count + len(more), math.inf)
         self.points: list[Point] = []
         #: For the facts of the run, beside what was asked for.

@@ -12,13 +12,12 @@ import pyomo.environ as pyo
 
 from placeopt.core.errors import SolverError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Point, Run
-from placeopt.exact.answers import STATUSES
 from placeopt.exact.asking.desk import Desk, How, UnansweredError, answered, numbers
-from placeopt.exact.memory import Found
+from placeopt.exact.extreme import least_vertex
+from placeopt.exact.memory import STATUSES, Found
 from placeopt.exact.oracles import SparseSolution
 from placeopt.exact.program import Growth, Program
 from placeopt.exact.solvers import solve
-from placeopt.exact.vertices import least_vertex
 
 #: A wished value is a multiple of the goal's step if it is this near, in steps.
 _NEAR = 1e-6

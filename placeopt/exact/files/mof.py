@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.exact.files.content import Column, Content, OrderedSet, Row
+from placeopt.core.files.documents import parse_json
+from placeopt.exact.files.draft import Draft, Row
 
 #: Limits that the vectors of a set have, in every entry.
 _CONES = {
@@ -18,23 +17,25 @@ _CONES = {
     "Zeros": (0.0, 0.0),
     "Reals": (-math.inf, math.inf),
 }
+#: Limits that a set has, by the names of its numbers.
+_INTERVALS = {
+    "LessThan": (None, "upper"),
+    "GreaterThan": ("lower", None),
+    "EqualTo": ("value", "value"),
+    "Interval": ("lower", "upper"),
+}
 
 
-def read_mof(text: str, name: str) -> Content:
+def read_mof(text: str, name: str) -> Draft:
     """Read a MathOptFormat file; the entries of a vector objective are goals f1, f2, ..."""
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DocumentError(
-            f"this is no JSON: {error.msg}, in line {error.lineno}", remedy="give a .mof.json file"
-        ) from None
+    document = parse_json(text)
     if not isinstance(document, dict) or "variables" not in document:
         raise DocumentError(
             "this JSON is no MathOptFormat: it has no variables", remedy="give a .mof.json file"
         )
     try:
-        return _Reader(document, name).content()
-    except (KeyError, TypeError, AttributeError, ValueError, IndexError) as error:
+        return _Reader(document, name).draft
+    except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
         raise DocumentError(
             f"this is no MathOptFormat: {type(error).__name__} {error}",
             remedy="see jump.dev/MathOptFormat for what it has",
@@ -43,53 +44,52 @@ def read_mof(text: str, name: str) -> Content:
 
 class _Reader:
     def __init__(self, document: Mapping[str, Any], name: str):
-        self.document, self.name = document, name
-        names = [variable["name"] for variable in document["variables"]]
-        self.index = {one: k for k, one in enumerate(names)}
-        if len(self.index) < len(names):
-            raise DocumentError("two variables have one name", path="variables")
-        self.columns = [Column(one, -math.inf) for one in names]
-        self.rows: list[Row] = []
-        self.sets: list[OrderedSet] = []
+        self.draft = Draft(document.get("name") or name)
+        version = document.get("version", {}).get("major", 1)
+        if version != 1:
+            raise UnsupportedError(f"version.major is {version}; placeopt reads MathOptFormat 1")
+        for variable in document["variables"]:
+            if variable["name"] in self.draft.columns:
+                raise DocumentError("two variables have one name", path="variables")
+            self.draft.column(variable["name"])
+        for k, constraint in enumerate(document.get("constraints", ())):
+            path = f"constraints[{k}]"
+            self._add(constraint.get("name") or "", constraint["function"], constraint["set"], path)
+        objective = document.get("objective", {"sense": "feasibility"})
+        if objective["sense"] not in ("min", "max", "feasibility"):
+            raise DocumentError(
+                f"{objective['sense']!r}; legal: min, max, feasibility", path="objective.sense"
+            )
+        self.draft.sense = "max" if objective["sense"] == "max" else "min"
+        if objective["sense"] != "feasibility":
+            self._add_goals(objective["function"])
 
-    def content(self) -> Content:
-        for k, constraint in enumerate(self.document.get("constraints", ())):
-            name = constraint.get("name") or f"c{k + 1}"
-            self._add(name, constraint["function"], constraint["set"], f"constraints[{k}]")
-        objective = self.document.get("objective", {"sense": "feasibility"})
-        sense = objective["sense"]
-        goals = [] if sense == "feasibility" else self._goals(objective["function"])
-        return Content(
-            self.document.get("name") or self.name,
-            self.columns,
-            self.rows,
-            tuple((sense, goal) for goal in goals),
-            "max" if sense == "max" else "min",
-            self.sets,
-        )
-
-    def _goals(self, function: Mapping[str, Any]) -> list[Row]:
+    def _add_goals(self, function: Mapping[str, Any]) -> None:
         rows = self._functions(function, "objective.function")
         is_vector = function["type"].startswith("Vector")
         names = [f"f{k + 1}" for k in range(len(rows))] if is_vector else ["objective"]
-        return [replace(row, name=name) for row, name in zip(rows, names, strict=True)]
+        for name, row in zip(names, rows, strict=True):
+            self.draft.add_goal(name, self.draft.sense, row)
+
+    # -- functions ---------------------------------------------------------------------------------
 
     def _functions(self, function: Mapping[str, Any], path: str) -> list[Row]:
         """Return the entries of a function as rows without limits."""
         kind = function["type"]
         if kind in ("Variable", "SingleVariable"):
-            return [
-                Row("", {self._column(function.get("name") or function["variable"], path): 1.0})
-            ]
+            return [Row({self._variable(function, path): 1.0})]
         if kind == "VectorOfVariables":
-            return [Row("", {self._column(one, path): 1.0}) for one in function["variables"]]
+            return [Row({self._known(one, path): 1.0}) for one in function["variables"]]
         if kind == "ScalarAffineFunction":
             return [self._sum(function["terms"], function.get("constant", 0.0), path)]
         if kind == "VectorAffineFunction":
             constants = function["constants"]
             terms: list[list[Any]] = [[] for _ in constants]
             for term in function["terms"]:
-                terms[int(term["output_index"]) - 1].append(term["scalar_term"])
+                place = term["output_index"]
+                if not 1 <= place <= len(terms):
+                    raise DocumentError(f"output_index {place} of {len(terms)}", path=path)
+                terms[place - 1].append(term["scalar_term"])
             pairs = zip(terms, constants, strict=True)
             return [self._sum(one, constant, path) for one, constant in pairs]
         raise UnsupportedError(
@@ -98,65 +98,82 @@ class _Reader:
         )
 
     def _sum(self, terms: Any, constant: float, path: str) -> Row:
-        summed: dict[int, float] = {}
+        row = Row(constant=_finite(constant, path))
         for term in terms:
-            column = self._column(term.get("variable") or term["variable_name"], path)
-            summed[column] = summed.get(column, 0.0) + float(term["coefficient"])
-        return Row("", summed, constant=float(constant))
+            name = self._known(term.get("variable") or term["variable_name"], path)
+            row.terms[name] = row.terms.get(name, 0.0) + _finite(term["coefficient"], path)
+        return row
 
-    def _column(self, name: str, path: str) -> int:
-        if name not in self.index:
+    def _variable(self, function: Mapping[str, Any], path: str) -> str:
+        return self._known(function.get("name") or function["variable"], path)
+
+    def _known(self, name: str, path: str) -> str:
+        if name not in self.draft.columns:
             raise DocumentError(f"there is no variable {name!r}", path=path)
-        return self.index[name]
+        return name
 
     # -- constraints -------------------------------------------------------------------------------
 
     def _add(self, name: str, function: Any, limits: Mapping[str, Any], path: str) -> None:
-        kind = limits["type"]
-        rows = self._functions(function, f"{path}.function")
-        if kind in ("SOS1", "SOS2"):
-            columns = [next(iter(row.terms)) for row in rows]
-            weights = [float(weight) for weight in limits["weights"]]
-            self.sets.append(OrderedSet(name, int(kind[-1]), columns, weights))
-        elif kind in ("Integer", "ZeroOne", "Semicontinuous", "Semiinteger"):
-            self._restrict(next(iter(rows[0].terms)), kind, limits)
+        kind, rows = limits["type"], self._functions(function, f"{path}.function")
+        is_variable = function["type"] in ("Variable", "SingleVariable")
+        if kind in ("SOS1", "SOS2") and function["type"] == "VectorOfVariables":
+            weights = [_finite(weight, path) for weight in limits["weights"]]
+            columns = dict(zip(function["variables"], weights, strict=True))
+            if len(columns) < len(weights) or len(set(weights)) < len(weights):
+                raise DocumentError("a variable or a weight stands there twice", path=path)
+            self.draft.sets[name or path] = int(kind[-1]), columns
+        elif kind in ("Integer", "ZeroOne", "Semicontinuous", "Semiinteger") and is_variable:
+            self._restrict(self._variable(function, path), kind, limits, path)
+        elif kind in _INTERVALS:
+            ends = [_limit(limits, key, path) for key in _INTERVALS[kind]]
+            lower = -math.inf if ends[0] is None else ends[0]
+            upper = math.inf if ends[1] is None else ends[1]
+            if is_variable:
+                self._tighten(self._variable(function, path), lower, upper)
+            else:
+                self._add_rows(name, rows, lower, upper)
         elif kind in _CONES:
-            self._limit(name, rows, *_CONES[kind])
-        elif kind in ("LessThan", "GreaterThan", "EqualTo", "Interval"):
-            lower = limits.get("value", limits.get("lower", -math.inf))
-            upper = limits.get("value", limits.get("upper", math.inf))
-            self._limit(name, rows, float(lower), float(upper))
+            self._add_rows(name, rows, *_CONES[kind])
         else:
             raise UnsupportedError(
-                f"{path} {name!r} is in the set {kind}, which is no linear row; write it with "
-                "linear rows and binary variables"
+                f"{path}, a {function['type']}, is in the set {kind}, which is no linear row; "
+                "write it with linear rows and binary variables"
             )
 
-    def _restrict(self, column: int, kind: str, limits: Mapping[str, Any]) -> None:
-        old = self.columns[column]
-        if kind == "Integer":
-            new = replace(old, kind="whole")
-        elif kind == "ZeroOne":
-            new = replace(old, kind="whole", lower=max(0.0, old.lower), upper=min(1.0, old.upper))
-        else:
-            new = replace(
-                old,
-                lower=float(limits["lower"]),
-                upper=float(limits["upper"]),
-                kind="semi-whole" if kind == "Semiinteger" else "semi-real",
-            )
-        self.columns[column] = new
-
-    def _limit(self, name: str, rows: list[Row], lower: float, upper: float) -> None:
-        """Add rows; one of a single variable is a bound."""
+    def _add_rows(self, name: str, rows: list[Row], lower: float, upper: float) -> None:
         for k, row in enumerate(rows):
-            low, high = lower - row.constant, upper - row.constant
-            (column, coefficient), *more = [*row.terms.items()] or [(0, 0.0)]
-            if not more and coefficient == 1.0 and row.constant == 0.0:
-                old = self.columns[column]
-                self.columns[column] = replace(
-                    old, lower=max(old.lower, low), upper=min(old.upper, high)
-                )
-                continue
-            one = name if len(rows) == 1 else f"{name}[{k + 1}]"
-            self.rows.append(Row(one, row.terms, low, high))
+            row.lower, row.upper = lower, upper
+            own = name if len(rows) == 1 or not name else f"{name}[{k + 1}]"
+            self.draft.add_row(own, row)
+
+    def _tighten(self, name: str, lower: float, upper: float) -> None:
+        column = self.draft.column(name)
+        if column.may_be_zero:  # a limit holds where it is 0, too
+            self.draft.add_row("", Row({name: 1.0}, lower, upper))
+            return
+        column.lower = lower if column.lower is None else max(column.lower, lower)
+        column.upper = upper if column.upper is None else min(column.upper, upper)
+
+    def _restrict(self, name: str, kind: str, limits: Mapping[str, Any], path: str) -> None:
+        column = self.draft.column(name)
+        column.is_whole |= kind in ("Integer", "Semiinteger")
+        column.is_binary |= kind == "ZeroOne"
+        if kind.startswith("Semi"):
+            if column.may_be_zero:
+                raise DocumentError(f"{name!r} is semicontinuous twice", path=path)
+            if column.lower is not None or column.upper is not None:
+                old = Row({name: 1.0}, *column.ends())
+                self.draft.add_row("", old)
+            column.lower, column.upper = (_limit(limits, key, path) for key in ("lower", "upper"))
+            column.may_be_zero = True
+
+
+def _finite(value: Any, path: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
+        raise DocumentError(f"{value!r} is no finite number", path=path)
+    return float(value)
+
+
+def _limit(limits: Mapping[str, Any], key: str | None, path: str) -> float | None:
+    return None if key is None else _finite(limits[key], f"{path}.set.{key}")

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
-from placeopt.core.errors import DocumentError
-from placeopt.exact.files.content import Column, Content, Row
+import pyomo.environ as pyo
+from pyomo.core.expr.numeric_expr import LinearExpression
 
 
-def read_voptlib(text: str, name: str, layout: str | None) -> Content:
-    """Read a file of vOptLib.
+class Row(NamedTuple):
+    name: str
+    terms: Mapping[int, float]
+    lower: float | None = None
+    upper: float | None = None
+
+
+def read_voptlib(file: Path, layout: str | None = None) -> pyo.ConcreteModel:
+    """Return the model of a file of vOptLib.
 
     Parameters
     ----------
@@ -20,10 +29,10 @@ def read_voptlib(text: str, name: str, layout: str | None) -> Content:
 
     Raises
     ------
-    DocumentError
+    ValueError
         The numbers fit none, or more than one.
     """
-    numbers = _numbers(text)
+    numbers, name = _numbers(file.read_text()), file.name.split(".")[0]
     fitting = {}
     for one, (read, _) in LAYOUTS.items():
         if layout in (None, one):
@@ -38,14 +47,8 @@ def read_voptlib(text: str, name: str, layout: str | None) -> Content:
         return next(iter(fitting.values()))
     if not fitting:
         what = "any layout of vOptLib" if layout is None else f"the layout {layout}"
-        raise DocumentError(
-            f"the file's {len(numbers)} numbers do not fit {what}",
-            remedy=f"layouts: {', '.join(LAYOUTS)}",
-        )
-    raise DocumentError(
-        f"the file's numbers fit several layouts: {', '.join(fitting)}",
-        remedy=f"say which, as in --layout {next(iter(fitting))}",
-    )
+        raise ValueError(f"the file's {len(numbers)} numbers do not fit {what}")
+    raise ValueError(f"the file's numbers fit several layouts: {', '.join(fitting)}")
 
 
 class _MisfitError(Exception):
@@ -56,13 +59,9 @@ def _numbers(text: str) -> list[float]:
     """Return the numbers of a file; some comments end with one that counts."""
     text = re.sub(r"^#\s*N[^\S\n]*(\d+)\s*$", r"\1", text, flags=re.M)
     words = re.sub(r"#.*", "", text).split()
-    try:
-        numbers = [float(word) for word in words]
-    except ValueError as error:
-        wrong = str(error).split(":")[-1].strip()
-        raise DocumentError(f"{wrong} is no number", remedy="give a file of vOptLib") from None
+    numbers = [float(word) for word in words]
     if not all(map(math.isfinite, numbers)):
-        raise DocumentError("a number is not finite", remedy="give a file of vOptLib")
+        raise ValueError("a number is not finite")
     return numbers
 
 
@@ -98,18 +97,40 @@ class _Numbers:
             raise _MisfitError
 
 
-def _binaries(count: int) -> list[Column]:
-    return [Column(f"x{k + 1}", 0.0, 1.0, "whole") for k in range(count)]
+def _model(
+    name: str,
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    sense: str,
+    costs: Sequence[Sequence[float]],
+) -> pyo.ConcreteModel:
+    """Return a model of binary columns; terms of rows are by index."""
+    model = pyo.ConcreteModel(name=name)
+    model.x = pyo.Var(list(columns), domain=pyo.Binary)
+    each = [model.x[one] for one in columns]
 
+    def linear(terms: Mapping[int, float]) -> LinearExpression:
+        variables = [each[k] for k in terms]
+        return LinearExpression(linear_coefs=list(terms.values()), linear_vars=variables)
 
-def _goals(sense: str, costs: Sequence[Sequence[float]]) -> tuple[tuple[str, Row], ...]:
-    return tuple(
-        (sense, Row(f"f{k + 1}", {j: c for j, c in enumerate(row) if c}))
-        for k, row in enumerate(costs)
+    by_name = {row.name: row for row in rows}
+    model.row = pyo.Constraint(
+        list(by_name),
+        rule=lambda m, k: (by_name[k].lower, linear(by_name[k].terms), by_name[k].upper),
     )
+    model.goal = pyo.Objective(
+        [f"f{k + 1}" for k in range(len(costs))],
+        rule=lambda m, k: linear({j: c for j, c in enumerate(costs[int(k[1:]) - 1]) if c}),
+        sense=pyo.maximize if sense == "max" else pyo.minimize,
+    )
+    return model
 
 
-def _knapsack(numbers: _Numbers, name: str) -> Content:
+def _names(letter: str, count: int) -> list[str]:
+    return [f"{letter}{k + 1}" for k in range(count)]
+
+
+def _knapsack(numbers: _Numbers, name: str) -> pyo.ConcreteModel:
     """Items, goals, rows; profits of each goal; weights of each row; capacities."""
     items, goals, rows = numbers.count(), numbers.count(10), numbers.count(100)
     profits = [numbers.take(items) for _ in range(goals)]
@@ -120,24 +141,26 @@ def _knapsack(numbers: _Numbers, name: str) -> Content:
         Row(f"capacity{k + 1}", dict(enumerate(row)), upper=limit)
         for k, (row, limit) in enumerate(zip(weights, capacities, strict=True))
     ]
-    return Content(name, _binaries(items), limits, _goals("max", profits), "max")
+    return _model(name, _names("x", items), limits, "max", profits)
 
 
-def _by_rows(sense: str, limits: tuple[float, float]) -> Callable[[_Numbers, str], Content]:
+def _by_rows(
+    sense: str, limits: tuple[float | None, float | None]
+) -> Callable[[_Numbers, str], pyo.ConcreteModel]:
     """Rows, columns; costs of two goals; for each row its number of columns, and these."""
 
-    def read(numbers: _Numbers, name: str) -> Content:
+    def read(numbers: _Numbers, name: str) -> pyo.ConcreteModel:
         rows, columns = numbers.count(), numbers.count()
         costs = [numbers.take(columns) for _ in range(2)]
         covered = [numbers.indices(columns) for _ in range(rows)]
         numbers.end()
         each = [Row(f"row{k + 1}", dict.fromkeys(of, 1.0), *limits) for k, of in enumerate(covered)]
-        return Content(name, _binaries(columns), each, _goals(sense, costs), sense)
+        return _model(name, _names("x", columns), each, sense, costs)
 
     return read
 
 
-def _partitioning(numbers: _Numbers, name: str) -> Content:
+def _partitioning(numbers: _Numbers, name: str) -> pyo.ConcreteModel:
     """Rows, columns; for each column its costs of two goals, its number of rows, and these."""
     rows, columns = numbers.count(), numbers.count()
     costs: list[list[float]] = [[], []]
@@ -149,21 +172,20 @@ def _partitioning(numbers: _Numbers, name: str) -> Content:
             covering[row][column] = 1.0
     numbers.end()
     each = [Row(f"row{k + 1}", terms, 1.0, 1.0) for k, terms in enumerate(covering)]
-    return Content(name, _binaries(columns), each, _goals("min", costs))
+    return _model(name, _names("x", columns), each, "min", costs)
 
 
-def _facilities(numbers: _Numbers, name: str) -> Content:
+def _facilities(numbers: _Numbers, name: str) -> pyo.ConcreteModel:
     """Users, services; costs of users by services, twice; costs of services, twice."""
     users, services = numbers.count(), numbers.count()
     serving = [numbers.take(users * services) for _ in range(2)]
     opening = [numbers.take(services) for _ in range(2)]
     numbers.end()
     pairs = [(i, j) for i in range(users) for j in range(services)]
-    columns = [Column(f"x{i + 1}_{j + 1}", 0.0, 1.0, "whole") for i, j in pairs]
-    columns += [Column(f"s{j + 1}", 0.0, 1.0, "whole") for j in range(services)]
+    columns = [f"x{i + 1}_{j + 1}" for i, j in pairs] + _names("s", services)
     rows = list(_service_rows(users, services))
     costs = [[*one, *other] for one, other in zip(serving, opening, strict=True)]
-    return Content(name, columns, rows, _goals("min", costs))
+    return _model(name, columns, rows, "min", costs)
 
 
 def _service_rows(users: int, services: int) -> Iterator[Row]:
@@ -176,10 +198,10 @@ def _service_rows(users: int, services: int) -> Iterator[Row]:
 
 
 #: Layouts by vOptLib's names of the classes: how to read them, and how names of files begin.
-LAYOUTS: dict[str, tuple[Callable[[_Numbers, str], Content], str]] = {
+LAYOUTS: dict[str, tuple[Callable[[_Numbers, str], pyo.ConcreteModel], str]] = {
     "ukp": (_knapsack, r"\d*kp|[fk]\d{4}"),
-    "scp": (_by_rows("min", (1.0, math.inf)), r"\d*scp"),
+    "scp": (_by_rows("min", (1.0, None)), r"\d*scp"),
     "spa": (_partitioning, r"bio"),
-    "spp": (_by_rows("max", (-math.inf, 1.0)), r"\d*(spp|mis)"),
+    "spp": (_by_rows("max", (None, 1.0)), r"\d*(spp|mis)"),
     "uflp": (_facilities, r"[fh]\d+-\d+$|didactic"),
 }
