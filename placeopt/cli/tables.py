@@ -16,6 +16,8 @@ from placeopt.plot.markup import is_number
 _GAP = "  "
 #: Narrowest column of sentences.
 _TEXT = 20
+#: Rows of a table that a terminal shows of blocks.
+_ROWS = 20
 
 
 def table(
@@ -77,16 +79,17 @@ def on_screen(blocks: Iterable[Block], width: int | None) -> str:
             lines += ["", f"{plain(block.title)}:"]
             lines += [line for text in block.texts for line in wrapped(plain(text), width or 10**6)]
         elif isinstance(block, Table):
-            rows = [[in_words(cell) for cell in row] for row in block.rows[: block.most]]
+            most = min(block.most, _ROWS)
+            rows = [[in_words(cell) for cell in row] for row in block.rows[:most]]
             told = [
                 k for k in range(len(block.columns)) if not all(is_number(row[k]) for row in rows)
             ]
             lines += ["", f"{plain(block.title)}:", ""]
             left = next((k for k in range(len(block.columns)) if k not in told), len(told))
             lines.append(table(block.columns, rows, left=left, text=told, width=width))
-            if len(block.rows) > block.most:
-                count = f"{len(block.rows) - block.most:,} more {block.more}"
-                lines.append(f"and {count}: --format markdown has all")
+            if len(block.rows) > most:
+                more = ": --format markdown has more" if block.most > most else ""
+                lines.append(f"and {len(block.rows) - most:,} more {block.more}{more}")
         else:
             lines += ["", f"{plain(block.title)}: --format markdown has it"]
     return "\n".join(lines)

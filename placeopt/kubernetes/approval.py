@@ -317,6 +317,10 @@ class Approval:
     @cached_property
     def namespaces(self) -> list[NamespaceCost]:
         """What each namespace costs in a month, now and at the end; none without prices."""
+        return self.costs()
+
+    def costs(self, label: str = "") -> list[NamespaceCost]:
+        """Return what each namespace costs in a month, or the pods of each value of a label."""
         if not self.is_hourly:
             return []
         nodes = self.problem.nodes
@@ -326,12 +330,18 @@ class Approval:
             for n, k in zip(nodes, existing, strict=True)
         ]
         paid = [0.0 if k is None else k.paid for k in existing]
+        names = self.problem.arrays.names
         spaces = [
-            label.partition("/")[0] if kind else application
-            for (kind, label), (application, _) in zip(
-                self.owners, self.problem.arrays.names, strict=True
-            )
+            owner.partition("/")[0] if kind else application
+            for (kind, owner), (application, _) in zip(self.owners, names, strict=True)
         ]
+        if label:
+            items = {} if self.origin is None else self.origin.items
+            known = (items.get(key(name, application)) for application, name in names)
+            spaces = [
+                f"without {label}" if item is None else item.labels.get(label, f"without {label}")
+                for item in known
+            ]
         return namespace_costs(*self.deployed, spaces, np.array(prices), np.array(paid))
 
     @cached_property

@@ -38,9 +38,13 @@ class ApprovalPage:
         """Return large figures: money first."""
         return self.approval.tiles()
 
+    def blocks(self) -> list[Block]:
+        """Return what an approver reads below the figures."""
+        return blocks(self.approval)
+
     def html(self) -> str:
         """Return what an approver reads, as HTML."""
-        return approval_html(self.approval)
+        return html(self.blocks())
 
     def markdown(self, title: str) -> str:
         """Return what an approver reads, as markdown for a pull request."""

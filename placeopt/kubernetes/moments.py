@@ -128,6 +128,13 @@ def stated(file: Path) -> float:
     return seconds_of(latest)
 
 
+def latest_stated(documents: Iterable[View]) -> str:
+    """Return the latest time that documents state, as Kubernetes writes it; empty for none."""
+    texts = {id(view.source): view.source.text for view in documents}.values()
+    found = max((max(_STATED.findall(text), default="") for text in texts), default="")
+    return found + "Z" * bool(found)
+
+
 def seconds_of(text: str) -> float:
     """Return a time of Kubernetes, such as 2026-11-01T10:00:00Z, in s since 1970."""
     return datetime.fromisoformat(text[:19] + "+00:00").timestamp()

@@ -23,6 +23,9 @@ from placeopt.kubernetes.sizes import PodSize
 
 #: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
 MAX_NODES, MAX_FLOWS = 3000, 200_000
+#: No machine costs so much in an hour; and what is noted of one that does.
+_MOST_USD = 100.0
+DEAR = "Nodes that cost over 100 USD an hour: are these prices of a month?"
 
 
 @dataclass
@@ -49,6 +52,8 @@ def node_prices(cluster: ReadCluster, options: ImportOptions) -> dict[str, float
         price = (cluster.prices or PriceBook()).price(node, options.region)
         with tolerated():
             result[node.name] = _missing_price(options, node, default) if price is None else price
+        if result[node.name] > _MOST_USD:
+            note("assumption", DEAR, node.name)
     return result
 
 

@@ -15,8 +15,7 @@ from placeopt.cli import app
 from placeopt.cli.tables import on_screen
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
-from placeopt.kubernetes.consolidate.files import FILES
-from placeopt.kubernetes.consolidate.pages import blocks, markdown
+from placeopt.kubernetes.consolidate.pages import FILES, blocks, markdown
 from placeopt.kubernetes.export.steps_document import StepsDocument
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify

@@ -17,8 +17,8 @@ from little_clusters import container, deployment
 from little_clusters import node as big
 
 from placeopt.kubernetes import manifests
+from placeopt.kubernetes.consolidate.answer import why_nodes_stay
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
-from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
 from placeopt.kubernetes.consolidate.situation import planned, solved
 from placeopt.kubernetes.consolidate.wishes import lifts_of
 from placeopt.kubernetes.importing import Imported, import_files

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 from held_clusters import APART, answered, node, pod
+from typer.testing import CliRunner
+
+from placeopt.cli import app
 
 KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 #: Clusters: proven at once, nothing to do, rules that no bound sees, pods that stay, a stop.
@@ -84,3 +87,44 @@ def test_an_unproven_plan_has_the_gap_of_the_answer(tmp_path: Path) -> None:
     assert (point["status"] == "optimal") == (found["at_most"] == 0)
     if point["status"] == "bounded":
         assert point["gap"] == pytest.approx(found["at_most"] / found["cost_after"], rel=1e-6)
+
+
+def told(folder: Path, objects: list[dict[str, Any]], *options: str) -> str:
+    """Return the answer in markdown."""
+    folder.mkdir(exist_ok=True)
+    file = folder / "cluster.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    return (
+        CliRunner().invoke(app, ["consolidate", str(file), "--format", "markdown", *options]).stdout
+    )
+
+
+def test_money_comes_first_and_by_whom_it_is_spent(tmp_path: Path) -> None:
+    objects, options = CLUSTERS["prices"]
+    objects = json.loads(json.dumps(objects))
+    objects[2]["metadata"]["labels"]["team"] = "red"
+    lines = told(tmp_path, objects, *options, "--by", "team", "--name", "prod").splitlines()
+    assert lines[2] == "* The plan saves 73 USD a month (50%)."
+    assert "* Cluster: prod." in lines
+    assert (
+        "| red | 73 | 36.5 | -36.5 |" in lines and "| without team | 73 | 36.5 | -36.5 |" in lines
+    )
+    spaces = told(tmp_path, objects, *options).splitlines()
+    assert "### USD a month by namespace" in spaces and "| shop | 146 | 73 | -73 |" in spaces
+    assert "* Cluster: cluster.json." in spaces
+
+
+def test_prices_of_a_month_are_asked_about(tmp_path: Path) -> None:
+    objects, _ = CLUSTERS["prices"]
+    told_of = "are these prices of a month?"
+    assert told_of in told(tmp_path, objects, "--missing-prices", "default=140")
+    assert told_of not in told(tmp_path, objects, "--missing-prices", "default=99")
+
+
+def test_when_the_dump_was_taken_and_what_comes_with_nodes(tmp_path: Path) -> None:
+    objects = [node("n1"), pod("web-1", "n1"), pod("agent-1", "n1", owner="DaemonSet")]
+    objects[1]["metadata"]["creationTimestamp"] = "2026-10-01T08:00:00Z"
+    objects[0]["status"]["conditions"][0]["lastHeartbeatTime"] = "2026-11-01T10:05:00Z"
+    text = told(tmp_path, objects)
+    assert "* Cluster: cluster.json, as it was on 2026-11-01 at 10:05 UTC or later." in text
+    assert "* 0 of 1 pod (beside 1 that come with their node) move" in text

@@ -71,6 +71,16 @@ def consolidate(
             "breaks.",
         ),
     ] = False,
+    name: Annotated[
+        str | None, Option(help="Name of the cluster (default: that of the first file).")
+    ] = None,
+    by: Annotated[
+        str | None,
+        Option(
+            metavar="LABEL",
+            help="Label of pods, such as team, by which costs are told (default: the namespace).",
+        ),
+    ] = None,
     seed: Annotated[int, Option(min=0, help="Seed of the search.")] = 1,
     fail_above: Annotated[
         float | None,
@@ -107,7 +117,7 @@ def consolidate(
 
     Exit code 3 where the plan saves more than --fail-above.
     """
-    from placeopt.kubernetes.consolidate import files as folder
+    from placeopt.kubernetes.consolidate import pages as folder
     from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import import_files
     from placeopt.kubernetes.prices import overlay as read_overlay
@@ -144,7 +154,8 @@ def consolidate(
         overlays=[read_overlay(text) for text in overlay or []],
         faults=faults,
     )
-    base, result = _answered(imported, allow_stops, seed)
+    named = name or (Path(files[0]).name if files[0] != "-" else "cluster")
+    base, result = _answered(imported, allow_stops, seed, named, by or "")
     _show(result, form or ("table" if for_people() else "json"))
     say(_every_night(files))
     if output is not None:
@@ -169,11 +180,12 @@ def _every_night(files: Sequence[str]) -> str:
     )
 
 
-def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, ConsolidationAnswer]:
+def _answered(
+    imported: Imported, stops: bool, seed: int, name: str, by: str
+) -> tuple[Situation, ConsolidationAnswer]:
     """Return the cluster with its plan, and the answer."""
-    from placeopt.kubernetes.consolidate.answer import answer
+    from placeopt.kubernetes.consolidate.answer import answer, why_nodes_stay
     from placeopt.kubernetes.consolidate.lifts import lifted
-    from placeopt.kubernetes.consolidate.reasons import why_nodes_stay
     from placeopt.kubernetes.consolidate.situation import planned, solved
     from placeopt.kubernetes.consolidate.wishes import lifts_of
     from placeopt.kubernetes.importing import no_collection
@@ -188,7 +200,8 @@ def _answered(imported: Imported, stops: bool, seed: int) -> tuple[Situation, Co
             work = WORK // 10
             stopping = solved(base.imported, stops=True, base=base, work=work, seed=seed)
         lifts = lifted(base, lifts_of(base), seed=seed)
-        return base, answer(base, why_nodes_stay(base, lifts), lifts, stopping)
+        nodes = why_nodes_stay(base, lifts)
+        return base, answer(base, nodes, lifts, stopping, name=name, by=by)
 
 
 def _show(found: ConsolidationAnswer, form: str) -> None:

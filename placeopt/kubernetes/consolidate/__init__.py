@@ -4,9 +4,7 @@
 ``situation``   a cluster, its cheapest plan, and the nodes that are paid for then
 ``lifts``       what each thing that holds pods would save if it were lifted: solved again
 ``wishes``      changes of what pods ask for and of what may be bought
-``reasons``     why each node that stays is still there
-``answer``      all of it, as a document
-``pages``       the answer for a terminal, for a pull request, for a report
-``files``       the answer with the front, the steps and the script, in a folder
+``answer``      all of it, and why each node that stays is still there, as a document
+``pages``       the answer for a terminal, for a pull request, for a report; with all in a folder
 ==============  ====================================================================================
 """

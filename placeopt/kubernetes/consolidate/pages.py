@@ -1,19 +1,26 @@
-"""The answer of ``placeopt consolidate`` in words: a terminal, a pull request, a report."""
+"""The answer of ``placeopt consolidate`` in words; in a folder with the front, steps and script."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from placeopt.core.errors import OutputError, PlaceoptError
+from placeopt.core.files.documents import layout, write_text
 from placeopt.core.fronts.words import number
-from placeopt.kubernetes.approval import listed
+from placeopt.kubernetes import origin as origins
+from placeopt.kubernetes.approval import Approval, listed
 from placeopt.kubernetes.approval_page import ApprovalPage
 from placeopt.kubernetes.consolidate.answer import (
     ConsolidationAnswer,
     NodeRecord,
     ReasonRecord,
 )
-from placeopt.kubernetes.consolidate.situation import NODES
+from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.situation import in_words as money
 from placeopt.kubernetes.kinds import ABSENT
 from placeopt.kubernetes.origin import OriginNote
+from placeopt.kubernetes.parts import DEAR
 from placeopt.plot.blocks import Block, Folded, Sentence, Table, html
 from placeopt.plot.blocks import markdown as in_markdown
 
@@ -31,19 +38,20 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     unit, share = found.unit, found.saving / found.cost_now if found.cost_now else 0.0
     priced = unit != NODES
     now, after = (f", {money(c, unit)}" * priced for c in (found.cost_now, found.cost_after))
-    told = [f"Now: {_count(found.nodes_now, 'node')}{now}."]
+    saved = f"The plan saves {money(found.saving, unit)} ({share:.0%})."
+    told = [saved if found.saving > 0 else "No cheaper plan was found."]
+    told.append(f"Now: {_count(found.nodes_now, 'node')}{now}.")
     if found.saving > 0:
-        told.append(
-            f"Enough: {_count(found.nodes_after, 'node')}{after}. "
-            f"That saves {money(found.saving, unit)} ({share:.0%})."
-        )
-    else:
-        told.append("No cheaper plan was found.")
+        told.append(f"Enough: {_count(found.nodes_after, 'node')}{after}.")
+    told.append(f"Cluster: {found.name}{_taken(found.taken)}.")
     stops = "none stops before its new copy runs"
     if found.stops:
         verb = "stops" if found.stops == 1 else "stop"
         stops = f"{number(found.stops)} {verb} before the new copy runs"
-    told.append(f"{_count(found.moves, 'pod')} of {number(found.pods)} move; {stops}.")
+    beside = f" (beside {number(found.with_nodes)} that come with their node)" * (
+        found.with_nodes > 0
+    )
+    told.append(f"{number(found.moves)} of {_count(found.pods, 'pod')}{beside} move; {stops}.")
     told += [f"Breaks: {text}." for text in found.breaks]
     if found.together:
         names = listed(list(found.together), _NAMED)
@@ -59,10 +67,15 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
         told.append(f"Without a price, counted as 0: {names}.")
     told += [f"Left out: {_about(note)}." for note in found.notes if note.topic == "left-out"]
     told += [f"Assumed: {_about(n)}." for n in found.notes if "(--missing-requests)" in n.text]
+    told += [f"{_about(n)}." for n in found.notes if n.text == DEAR]
     lacks = (n.subjects for n in found.notes if n.text == ABSENT)
     told += [f"{ABSENT.capitalize()}: {', '.join(kinds)}." for kinds in lacks]
     told.append(_bound(found))
     return [*told, *_stopping(found)]
+
+
+def _taken(time: str) -> str:
+    return f", as it was on {time[:10]} at {time[11:16]} UTC or later" if time else ""
 
 
 def _about(note: OriginNote) -> str:
@@ -106,6 +119,10 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
         columns = ("node", "machine", found.unit, "pods", "why")
         each = Table("Nodes that stay", columns, rows, "nodes", _NODES)
         results.append(Folded("Each node that stays", [each]))
+    if found.costs:
+        costs = [(c.name, c.now, c.after, round(c.after - c.now, 2)) for c in found.costs]
+        head = (found.by, "now", "after", "change")
+        results.append(Table(f"{found.unit} by {found.by}", head, costs, "rows"))
     if worth := [lift for lift in found.lifts if lift.saves]:
         lifts = [(one.change, _amount(one.saves or 0.0), len(one.frees)) for one in worth]
         head = ("change", f"saves {found.unit}", "nodes freed")
@@ -164,8 +181,82 @@ class AnsweredPage:
 
     def html(self) -> str:
         """Return the answer and what approvers read, as HTML."""
-        return html(blocks(self.found)) + self.page.html()
+        made = blocks(self.found)
+        return html([*made, *(b for b in self.page.blocks() if _what(b) not in map(_what, made))])
 
     def markdown(self, title: str) -> str:
         """Return the answer and what approvers read, as markdown."""
         return f"{markdown(self.found, title)}\n\n{self.page.markdown('The plan')}"
+
+
+def _what(block: Block) -> str:
+    """Return what a block is about, so that nothing is said twice."""
+    return block.text if isinstance(block, Sentence) else getattr(block, "title", "")
+
+
+# -- a folder --------------------------------------------------------------------------------------
+
+#: The files of a folder, and what each is.
+FILES = {
+    "answer.json": "the answer",
+    "answer.md": "the answer for a pull request",
+    "instance.json": "the cluster as an instance, its names in instance.origin.json",
+    "front.json": "the plan, as placeopt pick, plot and report read it",
+    "steps.json": "the steps, as placeopt verify reads them",
+    "steps.sh": "the steps as a script for kubectl",
+    "report.html": "a page to approve the plan",
+    "import.md": "what was assumed, pinned and left out",
+}
+
+
+def write(folder: Path, base: Situation, found: ConsolidationAnswer) -> Iterator[str]:
+    """Write the files of an answer; yield a sentence for each that cannot be made.
+
+    Raises
+    ------
+    OutputError
+        The folder cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot make the folder: {error.strerror}") from None
+    origin = base.imported.origin
+    texts: dict[str, Callable[[], str]] = {
+        "answer.json": lambda: layout(found.model_dump(mode="json")),
+        "answer.md": lambda: markdown(found),
+        "instance.json": lambda: layout(base.imported.document),
+        "front.json": base.front.to_json,
+        "steps.json": lambda: _exported(base, "json"),
+        "steps.sh": lambda: _exported(base, "commands"),
+        "report.html": lambda: _report(base, found),
+        "import.md": lambda: base.imported.notes.markdown("rolling-update"),
+    }
+    for name, text in texts.items():
+        try:
+            made = text()
+        except PlaceoptError as error:
+            (folder / name).unlink(missing_ok=True)  # of another day
+            yield f"{name} is not written: {error}"
+            continue
+        write_text(folder / name, made.rstrip("\n") + "\n")
+    origins.write(origins.beside(folder / "instance.json"), origin)
+    script = folder / "steps.sh"
+    if script.exists():
+        script.chmod(script.stat().st_mode | 0o111)
+
+
+def _exported(base: Situation, form: str) -> str:
+    from placeopt.kubernetes.export import export
+
+    return export(base.problem, base.plan, base.imported.origin, form=form)
+
+
+def _report(base: Situation, found: ConsolidationAnswer) -> str:
+    from placeopt import report
+
+    front = base.front
+    index = next((k for k, p in enumerate(front.points) if p.plan == base.plan), None)
+    approval = Approval(base.problem, base.plan, front, base.imported.origin)
+    page = AnsweredPage(ApprovalPage(approval), found)
+    return report.html(front, problem=base.problem, index=index, approved=page)
