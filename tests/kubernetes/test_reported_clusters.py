@@ -30,6 +30,9 @@ ROWS = (
     "softspread2",
     "kedazero",
     "cronjob",
+    "prom_evicted",
+    "prom_uidinfo",
+    "dumps_dst",
 )
 
 
