@@ -39,7 +39,11 @@ LONGEST = 900
 JUDGES = {
     "temporal/referee": ["test_judges.py", "temporal/test_instance.py"],
     "edge_cloud/referee": ["test_judges.py", "edge_cloud/test_instance.py"],
-    "rolling_update/referee": ["test_judges.py", "rolling_update/test_instance.py"],
+    "rolling_update/referee": [
+        "test_judges.py",
+        "rolling_update/test_replicas.py",
+        "rolling_update/test_instance.py",
+    ],
     "multi_cluster/referee": ["test_judges.py", "multi_cluster/test_instance.py"],
     "rescheduling/referee": ["test_judges.py", "rescheduling/test_instance.py"],
     "core/fronts/dominance": ["core/test_dominance.py"],
@@ -74,7 +78,8 @@ class Fault(NamedTuple):
 
     def __str__(self) -> str:
         old, new, _ = self.trees()
-        return f"{ast.unparse(old)} -> {ast.unparse(new)}"
+        parts = [getattr(one, "test", one) for one in (old, new)]  # of `if` the condition alone
+        return " -> ".join(map(ast.unparse, parts))
 
 
 def parsed(name: str) -> ast.Module:
@@ -135,9 +140,13 @@ def serve(name: str, tree: ast.Module) -> None:
         if function.__globals__ is vars(module) and function.__qualname__ in made:
             function.__defaults__ = made[function.__qualname__].__defaults__
             function.__kwdefaults__ = made[function.__qualname__].__kwdefaults__
-    for key, value in fresh.items():
-        if isinstance(value, int | float | tuple) and key in vars(module):
-            setattr(module, key, value)
+    constants = [(module, key, value) for key, value in fresh.items()]
+    for name, kind in fresh.items():
+        if isinstance(kind, type) and kind.__module__ == module.__name__:
+            constants += [(getattr(module, name), k, value) for k, value in vars(kind).items()]
+    for holder, key, value in constants:
+        if isinstance(value, int | float | tuple) and not key.startswith("__"):
+            setattr(holder, key, value)
 
 
 def codes(code: CodeType) -> Iterator[CodeType]:

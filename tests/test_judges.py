@@ -180,3 +180,11 @@ def test_faults_are_put_into_files_that_are_there() -> None:
     for name, tests in ast.literal_eval(judges).items():
         assert (ROOT / "placeopt" / f"{name}.py").exists(), name
         assert all((ROOT / "tests" / test).exists() for test in tests), name
+
+
+def test_values_are_whole_steps() -> None:
+    """Of the decimals that an instance has: costs 5 + 0 x 2 and 1 + 1 x 0.1, a delay of 25 ms."""
+    document = json.loads((SMALLEST / "edge-cloud.json").read_text(encoding="utf-8"))
+    problem = from_document(document)
+    assert [goal.step for goal in problem.objectives] == [0.1, 1.0]
+    assert problem.evaluate(PLANS["edge-cloud"]).values == (6.1, 25.0)

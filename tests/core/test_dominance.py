@@ -160,3 +160,8 @@ def test_hypervolume_by_hand() -> None:
     assert hypervolume(np.array([[1.0, 1.0]]), [3.0, 3.0], plain=True) == pytest.approx(4 / 9)
     assert hypervolume(np.array([[4.0], [2.0]]), [5.0]) == 3.0
     assert hypervolume(np.array([[7.0]]), [5.0]) == 0.0
+
+
+def test_the_farthest_row_is_so_in_each_direction() -> None:
+    """Not only from the least values."""
+    assert farthest(np.array([[0, 0], [10, 1], [9, 0.9], [5, 0.5]]), 3) == [0, 1, 3]

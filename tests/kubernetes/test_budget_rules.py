@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from placeopt.kubernetes.budgets import budgets_by_pod, budgets_of, share_of
+from placeopt.kubernetes.budgets import budgets_by_pod, budgets_of, hold_by_budgets, share_of
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.replicas import MovingRules, units
 from placeopt.kubernetes.sizes import NOTHING_ASKED
@@ -91,6 +92,23 @@ def test_what_may_be_missing(
 def test_what_a_workload_keeps(tmp_path: Path) -> None:
     read = cluster(tmp_path, {"minAvailable": "50%"}, "yyyyy", {})
     assert list(budgets_of(read, units(read, RULES)).values()) == [3]
+    read = cluster(tmp_path, {"minAvailable": 0}, "yy", {})
+    assert list(budgets_of(read, units(read, RULES)).values()) == [0]
+
+
+@pytest.mark.parametrize(("least", "holds", "held"), [(4, True, 4), (3, True, 0), (4, False, 0)])
+def test_a_budget_without_room_holds_its_pods(
+    tmp_path: Path, least: int, holds: bool, held: int
+) -> None:
+    """Where plans could evict at all."""
+    read, why = (
+        cluster(tmp_path, {"minAvailable": least}, "yyyy", {}),
+        defaultdict[int, list[str]](list),
+    )
+    hold_by_budgets(read, list(units(read, RULES)), why, holds=holds)
+    assert len(why) == held
+    told = "pods whose PodDisruptionBudget allows no disruption"
+    assert all(texts == [told] for texts in why.values())
 
 
 @pytest.mark.parametrize(
@@ -100,3 +118,4 @@ def test_what_a_workload_keeps(tmp_path: Path) -> None:
 def test_shares_are_rounded(value: object, up: int, down: int) -> None:
     assert (share_of(value, 5), share_of(value, 5, up=False)) == (up, down)
     assert share_of(True, 5) == 0
+    assert (share_of("5%", 40), share_of("100%", 200)) == (2, 200)
