@@ -52,7 +52,7 @@ JUDGES = {
     "core/budget": ["core/test_budget.py"],
     "kubernetes/budgets": ["kubernetes/test_budget_rules.py"],
     "kubernetes/money": ["kubernetes/test_money.py"],
-    "kubernetes/verify": ["kubernetes/test_verify.py"],
+    "kubernetes/verify": ["kubernetes/test_verify_filters.py"],
 }
 #: Operator -> what takes its place.
 OPERATORS = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
