@@ -199,6 +199,7 @@ def _methods_of(role: Role, ours: Mapping[str, registry.MethodEntry]) -> str:
 def write_schemas(folder: Path) -> None:
     """One page for each kind of document: its fields in words, and the smallest example."""
     from placeopt.cli.catalogue import class_of
+    from placeopt.core.files.documents import adapter
 
     kinds = [name.replace("_", "-") for name in registry.PACKAGES]
     for kind in kinds:
@@ -206,16 +207,16 @@ def write_schemas(folder: Path) -> None:
         text = (
             f"# Documents of {kind}\n\n`placeopt schema {kind}` prints this as JSON Schema.\n\n"
             f"## The smallest instance\n\n```json\n{example}```\n\n## Instance\n\n"
-            + "\n".join(records(class_of(kind, plan=False).model_json_schema(by_alias=True)))
+            + "\n".join(records(adapter(class_of(kind, plan=False)).json_schema(by_alias=True)))
             + "\n## Plan\n\n"
-            + "\n".join(records(class_of(kind, plan=True).model_json_schema(by_alias=True)))
+            + "\n".join(records(adapter(class_of(kind, plan=True)).json_schema(by_alias=True)))
         )
         (folder / f"{kind}.md").write_text(text, encoding="utf-8")
     for name in ("front", "steps"):
         text = (
             f"# {name.capitalize()} files\n\n`placeopt schema {name}` prints the JSON Schema.\n\n"
         )
-        text += "\n".join(records(class_of(name, plan=False).model_json_schema(by_alias=True)))
+        text += "\n".join(records(adapter(class_of(name, plan=False)).json_schema(by_alias=True)))
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
     listed = "\n".join([*kinds, "front", "steps"])
     (folder / "index.md").write_text(f"# Documents\n\n{toctree(listed)}", encoding="utf-8")

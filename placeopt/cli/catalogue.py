@@ -176,7 +176,9 @@ def schema(
     ] = False,
 ) -> None:
     """Print the JSON Schema of a kind of file."""
-    described: dict[str, Any] = class_of(document, plan).model_json_schema(by_alias=True)
+    from placeopt.core.files.documents import adapter
+
+    described: dict[str, Any] = adapter(class_of(document, plan)).json_schema(by_alias=True)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     emit_json(dialect | described)
 

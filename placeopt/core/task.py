@@ -25,6 +25,7 @@ from placeopt.core.fronts.values import (
     Point,
     Rejected,
     Run,
+    Status,
     names_of,
     severity,
 )
@@ -41,7 +42,7 @@ class Candidate:
     """A plan that a method proposes, and what it can prove of it."""
 
     plan: Plan
-    status: str = "heuristic"
+    status: Status = "heuristic"
     gap: float | None = None
 
 

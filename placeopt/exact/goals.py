@@ -11,11 +11,11 @@ import pyomo.environ as pyo
 from pyomo.core.expr.numvalue import as_numeric
 
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
-from placeopt.core.fronts.values import Objective
+from placeopt.core.fronts.values import Objective, Sense
 from placeopt.exact.curves import quadratic
 
 _WORDS = {"min": "minimised", "max": "maximised"}
-_SENSES = {"min": "min", "max": "max", pyo.minimize: "min", pyo.maximize: "max"}
+_SENSES: dict[Any, Sense] = {"min": "min", "max": "max", pyo.minimize: "min", pyo.maximize: "max"}
 
 
 @dataclass(frozen=True, eq=False)

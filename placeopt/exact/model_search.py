@@ -17,7 +17,7 @@ from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
-from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Point, Run, names_of
+from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Point, Run, Status, names_of
 from placeopt.core.runs.versions import versions
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
@@ -297,7 +297,7 @@ class ModelSearch:
         values = in_values(units, compiled.objectives) * np.where(real, compiled.units, 1.0)
         return (values + self.constants) * self.signs
 
-    def point(self, found: Found, status: str = "heuristic", gap: float | None = None) -> Point:
+    def point(self, found: Found, status: Status = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""
         values = tuple(self._values(np.array([found.values]))[0].tolist())
         values = self._with_true_values(values, found.payload.x)

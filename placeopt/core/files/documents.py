@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator
+from functools import cache
 from json import encoder
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, get_type_hints
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files.paths import AnyPath, checked_path, read_bytes, write_parts
@@ -252,7 +254,7 @@ def sha256(document: Any) -> str:
 
 
 def validate(schema: Any, document: Any, *, file: str | None = None) -> Any:
-    """Return `document` as an instance of the pydantic class `schema`.
+    """Return `document` as an instance of the class `schema`: of pydantic, or a dataclass.
 
     Raises
     ------
@@ -262,19 +264,31 @@ def validate(schema: Any, document: Any, *, file: str | None = None) -> Any:
     from pydantic import ValidationError
 
     try:
-        return schema.model_validate(document)
+        return adapter(schema).validate_python(document)
     except ValidationError as error:
         raise _translate(error, schema, file) from None
     except DocumentError as error:  # from a validator of the class itself
         raise error if file is None else error.in_file(file) from None
 
 
+#: What pydantic calls a field that a class, or a dataclass, does not have.
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+@cache
+def adapter(schema: Any) -> Any:
+    """Return what validates, and describes, a class of pydantic or a dataclass."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(schema)
+
+
 def _translate(error: Any, schema: Any, file: str | None) -> DocumentError:
     faults = error.errors(include_url=False)
-    fault = next((f for f in faults if f["type"] == "extra_forbidden"), faults[0])
+    fault = next((f for f in faults if f["type"] in _UNKNOWN), faults[0])
     path, value = _json_path(fault["loc"]), _shown(fault["input"])
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-    if fault["type"] == "extra_forbidden":
+    if fault["type"] in _UNKNOWN:
         problem, remedy = (
             f"unknown field {str(fault['loc'][-1])!r}",
             did_you_mean(str(fault["loc"][-1]), _siblings(schema, fault["loc"])),
@@ -321,8 +335,13 @@ def _siblings(schema: Any, location: tuple[int | str, ...]) -> list[str]:
 
 
 def _fields(schema: Any) -> dict[str, Any]:
-    """Return the fields of a pydantic class; none of any other type."""
+    """Return the fields of a pydantic class or a dataclass; none of any other type."""
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
 
-    is_record = isinstance(schema, type) and issubclass(schema, BaseModel)
-    return schema.model_fields if is_record else {}
+    if isinstance(schema, type) and issubclass(schema, BaseModel):
+        return schema.model_fields
+    if not dataclasses.is_dataclass(schema):
+        return {}
+    hints = get_type_hints(schema)
+    return {f.name: FieldInfo(annotation=hints[f.name]) for f in dataclasses.fields(schema)}

@@ -3,148 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files.documents import Document, read_json, validate, what_is
+from placeopt.core.files.documents import read_json, validate, what_is
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.values import (
+    CONFIG,
+    InstanceName,
+    Objective,
+    Point,
+    Rejected,
+    Run,
+    Text,
+    Vector,
+)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid", allow_inf_nan=False, strict=True, use_attribute_docstrings=True
-    )
-
-
-class _Instance(_Strict):
-    problem: str
-    """Kind of the problem."""
-    name: str
-    """Name of the instance."""
-    sha256: str
-    """SHA-256 of the instance's document with sorted keys: which instance it was."""
-
-
-class _Objective(_Strict):
-    name: str
-    """Name of the goal, such as latency_ms."""
-    unit: str
-    """Unit of its values."""
-    step: float | None = None
-    """Smallest difference of two values. Absent or null: values are real numbers."""
-    sense: Literal["min", "max"] = "min"
-    """Whether less or more is better; the goals of placeopt's problems are all minimised."""
-
-
-class _Point(_Strict):
-    values: list[float]
-    """Value of each goal, in the order of objectives; the referee's."""
-    plan: Document
-    """What to do: a plan of the problem."""
-    status: Literal["optimal", "bounded", "heuristic"] = "heuristic"
-    """optimal: proven that no plan beats it. bounded: beaten by at most gap. heuristic: not
-    proven.
-    """
-    gap: float | None = None
-    """Largest share by which a plan could beat the point. Absent or null: unknown."""
-    method: str = ""
-    """Method that found it."""
-    seed: int | None = None
-    """Seed of the run that found it. Absent or null: unknown, or none."""
-    also_by: list[str] = []
-    """Other methods that found a plan with these values. Absent: none is known."""
-
-
-class _Trace(_Strict):
-    reference: list[float]
-    """Reference point of all hypervolumes: a value for each goal."""
-    seconds: list[float]
-    """When each sample was taken: wall-clock seconds since the run began."""
-    evaluations: list[int]
-    """Plans that were evaluated until each sample."""
-    points: list[int]
-    """Points of each sample that no other beats."""
-    ideal: list[list[float]]
-    """Best value of each goal, sample by sample."""
-    hypervolume: list[float]
-    """Hypervolume of each sample within the reference point."""
-    bound: list[float | None]
-    """Hypervolume that no plans can exceed, as proven until each sample. null: nothing proven."""
-
-
-class _Run(_Strict):
-    method: str
-    """Method that ran."""
-    seed: int | None = None
-    """Its seed. Absent or null: it has none."""
-    seconds: float = 0.0
-    """Wall-clock seconds that the run took, without those of compiling."""
-    evaluations: int = 0
-    """Plans that it evaluated."""
-    solver_calls: int = 0
-    """Mathematical programs that it solved."""
-    completed: bool = True
-    """Whether it ended by itself, not by a limit of time or by hand."""
-    parameters: Document = {}
-    """Parameters of the method, and what it says of the run."""
-    versions: dict[str, str] = {}
-    """Versions of placeopt and of the libraries that computed."""
-    trace: _Trace | None = None
-    """What the run had found when, in at most about 100 samples; the last is the front. Absent or
-    null: it was not kept.
-    """
-    cpu_seconds: float | None = None
-    """CPU seconds of the process that ran it, all its threads; of workers in other processes none.
-    Without those of compiling. Absent or null: not measured.
-    """
-    compile_seconds: float = 0.0
-    """Wall-clock seconds that the run waited for kernels to be compiled, here or by its workers."""
-
-
-class _Violation(_Strict):
-    kind: str
-    """Which rule is broken, in a word."""
-    amount: float
-    """By how much, in the rule's own unit."""
-    message: str
-    """The same as a sentence."""
-
-
-class _Rejected(_Strict):
-    plan: Document
-    """The plan that breaks least."""
-    values: list[float]
-    """Value of each goal, in the order of objectives."""
-    violations: list[_Violation]
-    """What it breaks."""
-
-
-class FrontDocument(_Strict):
+@dataclass(frozen=True)
+class FrontDocument:
     """A front file."""
+
+    __pydantic_config__ = CONFIG
 
     format: Literal["placeopt/front@1"]
     """Format and version of the file."""
-    instance: _Instance
+    instance: InstanceName
     """Which instance was answered."""
-    objectives: list[_Objective] = Field(min_length=1)
+    objectives: Annotated[tuple[Objective, ...], Field(min_length=1)]
     """Goals, in the order of all vectors of the file."""
-    points: list[_Point]
+    points: tuple[Point, ...]
     """Plans that no other plan of the file beats, in the order of their values."""
-    bounds: list[list[float]] = []
+    bounds: tuple[Vector, ...] = ()
     """Vectors that no plan can beat: every plan is at least as large as one of them in all goals.
     Absent: nothing is proven.
     """
-    runs: list[_Run] = []
+    runs: tuple[Run, ...] = ()
     """Facts of the runs that made the front."""
-    rejected: _Rejected | None = None
+    rejected: Rejected | None = None
     """The least-violating plan where no plan is feasible. Absent or null: there are points, or
     nothing was found.
     """
-    reasons: list[str] = []
+    reasons: tuple[Text, ...] = ()
     """Why no plan is feasible, a sentence each."""
-    box: list[float] | None = None
+    box: Vector | None = None
     """Worst values of points that were left out of the file, for the gap. Absent or null: none
     was.
     """
@@ -202,7 +107,7 @@ def _check_traces(document: FrontDocument, file: str) -> None:
                 )
 
 
-def _vectors(document: FrontDocument) -> Iterator[tuple[str, list[float]]]:
+def _vectors(document: FrontDocument) -> Iterator[tuple[str, Vector]]:
     """Yield every vector of a front file with its JSON path."""
     yield from ((f"points[{k}].values", p.values) for k, p in enumerate(document.points))
     yield from ((f"bounds[{k}]", bound) for k, bound in enumerate(document.bounds))

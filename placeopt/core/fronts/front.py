@@ -31,8 +31,6 @@ from placeopt.core.fronts.values import (
     Point,
     Rejected,
     Run,
-    Trace,
-    Violation,
     names_of,
     severity,
 )
@@ -556,26 +554,8 @@ class Front:
     @classmethod
     def _of(cls, document: FrontDocument) -> Front:
         """Return the front of a validated document."""
-        rejected = document.rejected
-        return cls(
-            instance=InstanceName(**document.instance.model_dump()),
-            objectives=tuple(Objective(**o.model_dump()) for o in document.objectives),
-            points=tuple(
-                Point(**vars(p) | {"values": tuple(p.values), "also_by": tuple(p.also_by)})
-                for p in document.points
-            ),
-            bounds=tuple(map(tuple, document.bounds)),
-            runs=tuple(_run_of(r.model_dump()) for r in document.runs),
-            rejected=None
-            if rejected is None
-            else Rejected(
-                rejected.plan,
-                tuple(rejected.values),
-                tuple(Violation(**v.model_dump()) for v in rejected.violations),
-            ),
-            reasons=tuple(document.reasons),
-            box=tuple(document.box or ()),
-        )
+        members = {name: value for name, value in vars(document).items() if name != "format"}
+        return cls(**members | {"box": document.box or ()})
 
 
 def _beyond(nadir: np.ndarray, ideal: np.ndarray, signs: np.ndarray, factor: float) -> np.ndarray:
@@ -749,16 +729,6 @@ def _without(record: Any, **usual: Any) -> dict[str, Any]:
         if document[name] == value:
             del document[name]
     return document
-
-
-def _run_of(document: dict[str, Any]) -> Run:
-    """Return the run that a validated document describes."""
-    trace = document.pop("trace")
-    if trace is None:
-        return Run(**document)
-    columns = {name: tuple(column) for name, column in trace.items()}
-    columns["ideal"] = tuple(map(tuple, columns["ideal"]))
-    return Run(**document, trace=Trace(**columns))
 
 
 def _best_points(points: Sequence[Point], signs: np.ndarray) -> tuple[Point, ...]:

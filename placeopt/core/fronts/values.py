@@ -5,36 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import ConfigDict, Strict
 
 from placeopt.core.errors import UsageError, shown
+
+#: How a front file is read into what stands here: lists become tuples, and nothing else is changed.
+CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+Number = Annotated[float, Strict()]
+Count = Annotated[int, Strict()]
+Text = Annotated[str, Strict()]
+Flag = Annotated[bool, Strict()]
+Vector = tuple[Number, ...]
+Sense = Literal["min", "max"]
+Status = Literal["optimal", "bounded", "heuristic"]
 
 #: What to do: names and values that the problem's page explains.
 Plan = Mapping[str, Any]
 #: Statuses, best first.
-STATUSES = ("optimal", "bounded", "heuristic")
+STATUSES: tuple[Status, ...] = get_args(Status)
 #: The kind of instance of a front whose plans are values of a user's own variables.
 OWN_MODEL = "model"
 
 
 @dataclass(frozen=True)
 class Objective:
-    """One goal.
+    """One goal."""
 
-    Attributes
-    ----------
-    name, unit : str
-    step : float or None
-        The smallest difference that two values can have on this instance; None where values are
-        real.
-    sense : {"min", "max"}
-        All goals of a placeopt problem are minimised; a user's own model may maximise some.
-    """
+    __pydantic_config__ = CONFIG
 
-    name: str
-    unit: str
-    step: float | None = None
-    sense: str = "min"
+    name: Text
+    """Name of the goal, such as latency_ms."""
+    unit: Text
+    """Unit of its values."""
+    step: Number | None = None
+    """Smallest difference of two values. Absent or null: values are real numbers."""
+    sense: Sense = "min"
+    """Whether less or more is better; the goals of placeopt's problems are all minimised."""
 
     @property
     def sign(self) -> float:
@@ -49,21 +57,16 @@ def names_of(objectives: Iterable[Objective]) -> list[str]:
 
 @dataclass(frozen=True)
 class Violation:
-    """One way in which a plan breaks the instance.
+    """One way in which a plan breaks the instance."""
 
-    Attributes
-    ----------
-    kind : str
-        The broken rule, such as ``cpu-capacity``.
-    amount : float
-        By how much, relative to what is allowed; larger is worse.
-    message : str
-        One sentence in the user's own names.
-    """
+    __pydantic_config__ = CONFIG
 
-    kind: str
-    amount: float
-    message: str
+    kind: Text
+    """The broken rule in a word, such as cpu-capacity."""
+    amount: Number
+    """By how much, relative to what is allowed; larger is worse."""
+    message: Text
+    """The same as a sentence, in the user's own names."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +84,26 @@ class Evaluation:
 
 @dataclass(frozen=True, repr=False)
 class Point:
-    """One plan on a front; `values` are the referee's, in the order of the front's objectives.
+    """One plan on a front."""
 
-    `also_by` names the other methods that found a plan with these values.
-    """
+    __pydantic_config__ = CONFIG
 
-    values: tuple[float, ...]
+    values: Vector
+    """Value of each goal, in the order of objectives; the referee's."""
     plan: Plan
-    status: str = "heuristic"
-    gap: float | None = None
-    method: str = ""
-    seed: int | None = None
-    also_by: tuple[str, ...] = ()
+    """What to do: a plan of the problem."""
+    status: Status = "heuristic"
+    """optimal: proven that no plan beats it. bounded: beaten by at most gap. heuristic: not
+    proven.
+    """
+    gap: Number | None = None
+    """Largest share by which a plan could beat the point. Absent or null: unknown."""
+    method: Text = ""
+    """Method that found it."""
+    seed: Count | None = None
+    """Seed of the run that found it. Absent or null: unknown, or none."""
+    also_by: tuple[Text, ...] = ()
+    """Other methods that found a plan with these values. Absent: none is known."""
 
     def __repr__(self) -> str:
         """Values, what is proven, origin; no plan."""
@@ -142,28 +153,24 @@ class Point:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a run had found, sample after sample; the last sample is its front.
+    """What a run had found, sample after sample; the last sample is its front."""
 
-    Attributes
-    ----------
-    reference : tuple of float
-        The reference point of all hypervolumes.
-    seconds, evaluations, points : tuple
-        Since the run began; points that no other beats.
-    ideal : tuple of tuple of float
-        The best value of each objective.
-    hypervolume : tuple of float
-    bound : tuple of float or None
-        The hypervolume that no plans can exceed, where that is proven.
-    """
+    __pydantic_config__ = CONFIG
 
-    reference: tuple[float, ...]
-    seconds: tuple[float, ...]
-    evaluations: tuple[int, ...]
-    points: tuple[int, ...]
-    ideal: tuple[tuple[float, ...], ...]
-    hypervolume: tuple[float, ...]
-    bound: tuple[float | None, ...]
+    reference: Vector
+    """Reference point of all hypervolumes: a value for each goal."""
+    seconds: Vector
+    """When each sample was taken: wall-clock seconds since the run began."""
+    evaluations: tuple[Count, ...]
+    """Plans that were evaluated until each sample."""
+    points: tuple[Count, ...]
+    """Points of each sample that no other beats."""
+    ideal: tuple[Vector, ...]
+    """Best value of each goal, sample by sample."""
+    hypervolume: Vector
+    """Hypervolume of each sample within the reference point."""
+    bound: tuple[Number | None, ...]
+    """Hypervolume that no plans can exceed, as proven until each sample. null: nothing proven."""
 
     def __repr__(self) -> str:
         """How many samples, and the first and last hypervolume."""
@@ -173,41 +180,64 @@ class Trace:
 
 @dataclass(frozen=True)
 class Run:
-    """The facts of one run.
+    """The facts of one run."""
 
-    `seconds` and `cpu_seconds` are those of work, the latter of all threads of the process that
-    ran it. `compile_seconds` passed beside them while kernels were compiled.
-    """
+    __pydantic_config__ = CONFIG
 
-    method: str
-    seed: int | None
-    seconds: float
-    evaluations: int = 0
-    solver_calls: int = 0
-    completed: bool = True
+    method: Text
+    """Method that ran."""
+    seed: Count | None = None
+    """Its seed. Absent or null: it has none."""
+    seconds: Number = 0.0
+    """Wall-clock seconds that the run took, without those of compiling."""
+    evaluations: Count = 0
+    """Plans that it evaluated."""
+    solver_calls: Count = 0
+    """Mathematical programs that it solved."""
+    completed: Flag = True
+    """Whether it ended by itself, not by a limit of time or by hand."""
     parameters: dict[str, Any] = field(default_factory=dict)
+    """Parameters of the method, and what it says of the run."""
     versions: dict[str, str] = field(default_factory=dict)
+    """Versions of placeopt and of the libraries that computed."""
     trace: Trace | None = None
-    cpu_seconds: float | None = None
-    compile_seconds: float = 0.0
+    """What the run had found when, in at most about 100 samples; the last is the front. Absent or
+    null: it was not kept.
+    """
+    cpu_seconds: Number | None = None
+    """CPU seconds of the process that ran it, all its threads; of workers in other processes none.
+    Without those of compiling. Absent or null: not measured.
+    """
+    compile_seconds: Number = 0.0
+    """Wall-clock seconds that the run waited for kernels to be compiled, here or by its workers."""
 
 
 @dataclass(frozen=True)
 class InstanceName:
     """Which instance a front answers."""
 
-    problem: str
-    name: str
-    sha256: str
+    __pydantic_config__ = CONFIG
+
+    problem: Text
+    """Kind of the problem."""
+    name: Text
+    """Name of the instance."""
+    sha256: Text
+    """SHA-256 of the instance's document with sorted keys: which instance it was."""
 
 
 @dataclass(frozen=True)
 class Rejected:
     """The least-violating plan, kept where no plan is feasible."""
 
+    __pydantic_config__ = CONFIG
+
     plan: Plan
-    values: tuple[float, ...]
+    """The plan that breaks least."""
+    values: Vector
+    """Value of each goal, in the order of objectives."""
     violations: tuple[Violation, ...]
+    """What it breaks."""
 
 
 def severity(violations: Iterable[Violation]) -> float:

@@ -11,10 +11,10 @@ from placeopt.core.fronts.certificate import CERTIFY
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
-    from placeopt.core.fronts.values import Objective, Point, Run
+    from placeopt.core.fronts.values import Objective, Point, Run, Status
 
 #: What the status of a point means.
-STATUSES = {
+STATUSES: dict[Status, str] = {
     "optimal": "proven: no feasible plan is better",
     "bounded": "proven to be no further from the best than its gap",
     "heuristic": "found, with no proof of its own",
@@ -247,7 +247,11 @@ def proof_in_words(points: tuple[Point, ...]) -> str:
         return f"{plans}, {'all ' * (len(points) > 1)}proven optimal."
     if set(counts) == {"heuristic"}:
         return f"{plans}, {'none' if len(points) > 1 else 'not'} proven optimal."
-    words = {"optimal": "proven optimal", "bounded": "with a proven gap", "heuristic": "unproven"}
+    words: dict[Status, str] = {
+        "optimal": "proven optimal",
+        "bounded": "with a proven gap",
+        "heuristic": "unproven",
+    }
     parts = [f"{counts[status]:,} {told}" for status, told in words.items() if counts[status]]
     return f"{plans}: {', '.join(parts)}."
 

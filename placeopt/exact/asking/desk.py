@@ -13,7 +13,7 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError, did_you_mean
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import InstanceName, Point, Run
+from placeopt.core.fronts.values import InstanceName, Point, Run, Status
 from placeopt.core.runs.versions import versions
 from placeopt.exact.goals import Goal, goals_of
 from placeopt.exact.memory import STATUSES, Answer, Found
@@ -162,11 +162,11 @@ class Desk:
 
     # -- the answer --------------------------------------------------------------------------------
 
-    def keep(self, found: Found, status: str = "optimal") -> None:
+    def keep(self, found: Found, status: Status = "optimal") -> None:
         """Add a point to the answer; `optimal` where no solution beats it for certain."""
         self.points.append(self.point(found, status))
 
-    def point(self, found: Found, status: str) -> Point:
+    def point(self, found: Found, status: Status) -> Point:
         """Return a solution as a point with the goals alone."""
         point = self.search.point(found, status)
         plan = {name: value for name, value in point.plan.items() if name not in self.hidden}
