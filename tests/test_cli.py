@@ -121,13 +121,21 @@ def test_bare_and_version_and_module(here: Here) -> None:
         ("slove",),
         ("solve", TOY, "--seeds", 3),
         ("solve", TOY, "--seed", "x"),
+        ("solve", TOY, "--time-limit", "5s"),
+        ("solve", TOY, "--evaluations", "1e3"),
+        ("solve", TOY, "--no-such-option"),
+        ("plot",),
+        ("import", "kubernets"),
+        ("import", "kubernetes"),
+        ("train", "toy"),
         ("check", TOY, TOY),
     ],
 )
 def test_bad_usage_is_2(here: Here, arguments: tuple[object, ...]) -> None:
-    """With one message."""
+    """With one line, which says where the help is."""
     out, err = here(*arguments, code=2)
-    assert out == "" and err.count("Error") == 1 and "Usage:" in err
+    assert out == "" and len(err.splitlines()) == 1
+    assert err.startswith("error: ") and "see `placeopt" in err
 
 
 def test_solve_without_an_instance_says_what_to_give(here: Here) -> None:

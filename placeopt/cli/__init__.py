@@ -118,6 +118,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'placeopt.cli' has no attribute {name!r}")
 
 
+#: What typer raises for words that are no command line; it exports what is derived from it alone.
+_UNREADABLE: Any = typer.BadParameter.__mro__[2]
+
+
 @cache
 def _command(module: str | None) -> Any:
     """Return the commands of a module or all, built once for a process that runs several."""
@@ -141,7 +145,17 @@ def main(arguments: Sequence[str] | None = None, began: float | None = None) -> 
     begin(words)
     try:
         with announced(), checked_output():
-            _command(_module_of(words))(words, prog_name="placeopt", obj=began)
+            run = _command(_module_of(words))
+            code = run(words, prog_name="placeopt", obj=began, standalone_mode=False)
+            sys.exit(code if isinstance(code, int) else 0)
+    except _UNREADABLE as error:
+        if told := error.format_message():  # nothing where the help was asked for by no words
+            where = error.ctx.command_path if vars(error).get("ctx") else "placeopt"
+            print(
+                f"error: {' '.join(told.split()).rstrip('.')}; see `{where} --help`",
+                file=sys.stderr,
+            )
+        sys.exit(error.exit_code)
     except PlaceoptError as error:
         if os.environ.get("PLACEOPT_DEBUG"):
             raise

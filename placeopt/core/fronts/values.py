@@ -25,6 +25,8 @@ Status = Literal["optimal", "bounded", "heuristic"]
 Plan = Mapping[str, Any]
 #: Statuses, best first.
 STATUSES: tuple[Status, ...] = get_args(Status)
+#: The name of the run that proves.
+CERTIFY = "certify"
 #: The kind of instance of a front whose plans are values of a user's own variables.
 OWN_MODEL = "model"
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from placeopt.core.fronts.certificate import CERTIFY
+from placeopt.core.fronts.values import CERTIFY
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
