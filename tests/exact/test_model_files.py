@@ -253,7 +253,7 @@ def test_the_command_prints_json_to_a_pipe_and_writes_files(tmp_path):
     assert sorted(tuple(point["values"]) for point in document["points"]) == SHOP
     assert {"a": 1} in [point["plan"] for point in document["points"]]
     assert "complete: every point of the front is found and proven" in done.stderr
-    again = command(file, *wanted, "-o", tmp_path / "front.json", "--time-limit", "60")
+    again = command(file, *wanted, "-o", tmp_path / "front.json", "--time-limit", "6000")
     assert again.returncode == 0 and again.stdout == ""
     assert len(placeopt.Front.read(tmp_path / "front.json")) == len(SHOP)
 

@@ -58,6 +58,11 @@ class _Reader:
         if is_head and not (self.section == "OBJSENSE" and key in _SENSES):
             if not hasattr(self, f"_read_{key.lower()}"):
                 self._refuse_section(key, line)
+            if len(words) > 1 and key not in ("NAME", "OBJSENSE", "ENDATA"):
+                raise DocumentError(
+                    f"words behind {words[0]} at the margin, in line {line}",
+                    remedy="begin lines within a section with a space",
+                )
             self.section = key
             if key == "OBJSENSE" and len(words) > 1:
                 self._read_objsense(words[1:], line)
