@@ -13,7 +13,7 @@ from placeopt.core.door import Door
 from placeopt.core.spec import load
 
 #: Our packages that are doors.
-PACKAGES = ("kubernetes", "traffic", "backtest")
+PACKAGES = ("kubernetes", "backtest")
 
 
 @cache

@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from machine import table
 from papers.measures.reach_fit import DQN, FAILURE, LOST, SCHEDULERS, SURGE
+from placeopt_papers.traffic.figures import figures, series
+from placeopt_papers.traffic.play import Mover, play
+from placeopt_papers.traffic.scenario import Scenario
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rl import play as policies
 from placeopt.rl import policy_file
-from placeopt.traffic.figures import figures, series
-from placeopt.traffic.play import Mover, play
-from placeopt.traffic.scenario import Scenario
 
 FULL = {"seeds": 5}
 QUICK = {"seeds": 1}

@@ -49,16 +49,6 @@ def studies() -> dict[str, Path]:
     return {file.stem: file for file in _files("*.toml")}
 
 
-def scenarios() -> dict[str, Path]:
-    """Return the scenarios of requests that come with placeopt, by name."""
-    return {file.stem: file for file in _files("*.json")}
-
-
-def find_scenario(path: AnyPath) -> AnyPath:
-    """Return the scenario that a path or the name of a shipped one stands for, as `find` does."""
-    return path if _is_path(path) else scenarios().get(str(path), path)
-
-
 def find_cluster(path: AnyPath) -> AnyPath:
     """Return the dump that a path or the name of a shipped cluster stands for, as `find` does."""
     return path if _is_path(path) else clusters().get(str(path), path)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
-from placeopt.traffic.play import Played
-from placeopt.traffic.scenario import Scenario
+from placeopt_papers.traffic.play import Played
+from placeopt_papers.traffic.scenario import Scenario
 
 #: Figures of a run, in the order of the table: name, unit.
 NAMES = {

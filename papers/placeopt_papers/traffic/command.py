@@ -23,9 +23,10 @@ from placeopt.cli.screen import (
 from placeopt.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from placeopt_papers.traffic.play import Played
+    from placeopt_papers.traffic.scenario import Scenario
+
     from placeopt.rescheduling.instance import Rescheduling
-    from placeopt.traffic.play import Played
-    from placeopt.traffic.scenario import Scenario
 
 #: The word for no rescheduler.
 NONE = "none"
@@ -69,11 +70,11 @@ def traffic(
 
     The table has latencies, misses and requests a second, mean and half a 95 % interval over seeds.
     """
+    from placeopt_papers.traffic.figures import document
+    from placeopt_papers.traffic.scenario import Scenario
+
     from placeopt import api
     from placeopt.core.files.documents import layout, read_json, validate
-    from placeopt.core.files.shipped import find_scenario
-    from placeopt.traffic.figures import document
-    from placeopt.traffic.scenario import Scenario
 
     problem: Any = api.load(instance)
     if problem.problem != "rescheduling":
@@ -81,7 +82,8 @@ def traffic(
             f"{instance} is an instance of {problem.problem}; give one of rescheduling, whose "
             "services call each other"
         )
-    file = find_scenario(scenario)
+    shipped = {file.stem: file for file in Path(__file__).parent.glob("*.json")}
+    file = scenario if scenario.exists() else shipped.get(str(scenario), scenario)
     story = validate(Scenario, read_json(file), file=str(file))
     named = _variants(story, method)
     runs = _runs(problem, list(named.values()), seeds, jobs)
@@ -99,8 +101,9 @@ def traffic(
 
 def _variants(story: Scenario, methods: list[str] | None) -> dict[str, Scenario]:
     """Return the scenarios that are played, by the name of the rescheduler."""
+    from placeopt_papers.traffic.scenario import Rescheduler
+
     from placeopt import registry
-    from placeopt.traffic.scenario import Rescheduler
 
     if not methods:
         return {NONE if story.rescheduler is None else story.rescheduler.method: story}
@@ -119,8 +122,7 @@ def _runs(
 ) -> list[list[Played]]:
     """Return the runs of each scenario, the same for any number of jobs."""
     from joblib import Parallel, delayed
-
-    from placeopt.traffic.play import play
+    from placeopt_papers.traffic.play import play
 
     say(f"{len(stories) * seeds} runs of {stories[0].seconds:g} s")
     every = [(story, seed) for story in stories for seed in range(1, seeds + 1)]
@@ -129,7 +131,7 @@ def _runs(
 
 
 def _show(results: dict[str, Any]) -> None:
-    from placeopt.traffic.figures import NAMES
+    from placeopt_papers.traffic.figures import NAMES
 
     columns = ["figure", *results, "unit"]
     rows = []

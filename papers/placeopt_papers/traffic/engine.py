@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from placeopt_papers.traffic.scenario import Serving
 
 from placeopt.core.errors import UsageError
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.traffic.scenario import Serving
 
 #: Events that a run may have: more means that requests come faster than pods serve them.
 MOST_EVENTS = 20_000_000

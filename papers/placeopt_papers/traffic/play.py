@@ -9,12 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from placeopt_papers.traffic.engine import RequestEngine, ServingPod
+from placeopt_papers.traffic.scenario import Scenario
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.rescheduling import generator
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.traffic.engine import RequestEngine, ServingPod
-from placeopt.traffic.scenario import Scenario
 
 #: ``(instance) -> moves``: (service, from, to) by name, in the order in which they are made.
 Mover = Callable[[Rescheduling], list[tuple[str, str, str]]]

@@ -13,6 +13,6 @@ from placeopt.core.door import Door
 
 DOOR = Door(
     name="traffic",
-    commands="placeopt.traffic.command:register",
-    schemas={"traffic": "placeopt.traffic.scenario:Scenario"},
+    commands="placeopt_papers.traffic.command:register",
+    schemas={"traffic": "placeopt_papers.traffic.scenario:Scenario"},
 )

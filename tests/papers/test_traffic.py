@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from placeopt_papers.traffic import command
+from placeopt_papers.traffic.command import register
+from placeopt_papers.traffic.figures import figures, mean_and_half_width, series
+from placeopt_papers.traffic.play import Played, play
+from placeopt_papers.traffic.scenario import Scenario
+from typer.testing import CliRunner
 
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.core.files.documents import validate
+from placeopt.core.files.documents import read_json, validate
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.traffic.figures import figures, mean_and_half_width, series
-from placeopt.traffic.play import Played, play
-from placeopt.traffic.scenario import Scenario
 
 Json = dict[str, Any]
 #: ms: users 10, `a` 30, between nodes 5, `b` 50.
@@ -228,16 +230,27 @@ def test_the_command(tmp_path: Path) -> None:
     pair(2).write(instance)
     story.write_text(json.dumps({"seconds": 20, "load": [{"clients": 3}]}), encoding="utf-8")
 
-    def run(*more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "placeopt", "traffic", str(instance), str(story), *more]
-        return subprocess.run(command, capture_output=True, text=True)
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app, typer.Typer(), typer.Typer())
 
-    methods = ("--method", "none", "--method", "greedy", "--seeds", "2")
+    def run(*more: str) -> Any:
+        return CliRunner().invoke(app, ["traffic", str(instance), str(story), *more])
+
+    methods = ("--method", "none", "--method", "greedy", "--seeds", "2", "--quiet")
     one, two = run(*methods), run(*methods, "--jobs", "2")
-    assert one.returncode == 0, one.stderr
+    assert one.exit_code == 0, one.output
     assert one.stdout == two.stdout and set(json.loads(one.stdout)) == {"none", "greedy"}
     story.write_text('{"seconds": "long"}', encoding="utf-8")
     wrong = run()
-    assert wrong.returncode == 2 and "seconds" in wrong.stderr and "Traceback" not in wrong.stderr
-    unknown = run("--method", "nonsense")
-    assert unknown.returncode == 2 and "Traceback" not in unknown.stderr
+    assert isinstance(wrong.exception, DocumentError) and "seconds" in str(wrong.exception)
+    assert isinstance(run("--method", "nonsense").exception, UsageError | DocumentError)
+
+
+def test_the_command_comes_with_the_papers() -> None:
+    """And its scenario, by name."""
+    from placeopt.doors import doors
+
+    door = next(door for door in doors() if door.name == "traffic")
+    assert door.load("commands") is register
+    assert read_json(Path(command.__file__).with_name("surge.json"))["load"]
