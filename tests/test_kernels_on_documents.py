@@ -29,6 +29,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.problem import Problem
 from placeopt.core.spec import load
 from placeopt.registry import from_document
+from placeopt.rl.policy_file import bundled, read
 
 #: Methods whose work is done by other libraries, by other methods, or by a trained policy.
 OTHERS = (
@@ -160,3 +161,18 @@ def test_a_method_on_documents_at_the_edge(kind: str, method: str) -> None:
             continue
         assert front.points or front.reasons
         json.loads(front.to_json())
+
+
+@pytest.mark.parametrize("policy", sorted(bundled()))
+def test_a_trained_policy_on_documents_at_the_edge(policy: str) -> None:
+    """Its episodes are played in kernels of their own."""
+    kind = read(policy).problem
+    for problem in documents(kind):
+        try:
+            front = placeopt.solve(
+                problem, "policy", evaluations=EVALUATIONS, seed=1, policy=policy
+            )
+        except PlaceoptError as error:
+            assert str(error)
+            continue
+        assert front.points or front.reasons

@@ -21,8 +21,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.backtest.scheduler import fits, gpus_with, tightest
-from placeopt.backtest.state import MOST_GPUS, READY, WHOLE, Need, Room, take
+from placeopt.backtest.room import (
+    MOST_GPUS,
+    READY,
+    WHOLE,
+    Need,
+    Room,
+    fits,
+    gpus_with,
+    take,
+    tightest,
+)
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import below
 
@@ -90,7 +99,7 @@ def typical(need, of_class: np.ndarray, nodes: int, popular: float = 0.95) -> Ty
 
 @kernel
 def place(rule, room, cpu, gpus, share, memory, nodes, of_class, kinds, rank, state, out):
-    """Choose a node and its GPUs, or return -1; as `placeopt.backtest.scheduler.place`.
+    """Choose a node and its GPUs, or return -1; as `placeopt.backtest.room.place`.
 
     `of_class` is the class of the pod; pods of a class ask for the same.
     """

@@ -4,8 +4,7 @@
 ``trace``       the document: machines, nodes, pods, prices and losses over time
 ``readers``     traces from CSV, Prometheus exports, a generator
 ``arrays``      a trace as arrays
-``state``       room of nodes, in arrays
-``scheduler``   filters and scores of kube-scheduler, one kernel
+``room``        room of nodes in arrays; filters and scores of kube-scheduler, one kernel
 ``engine``      the clock, events, the heap
 ``rollouts``    pods of a revision follow those of the one before
 ``execution``   plans carried out step by step

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.backtest.state import (
+from placeopt.backtest.room import (
     APART,
     COUNTED,
     SPREAD,

@@ -18,7 +18,7 @@ from itertools import product
 import numpy as np
 
 from placeopt.backtest.arrays import TraceArrays
-from placeopt.backtest.state import WHOLE
+from placeopt.backtest.room import WHOLE
 
 #: Events that are looked at together: memory does not grow with the trace.
 _TOGETHER = 20_000

@@ -1,7 +1,7 @@
 """The twin of a cluster in time: discrete events on a heap.
 
-Events of one instant are taken in the order of `placeopt.backtest.events`: what frees room comes
-before what takes it, and a policy sees the instant when all else has happened. Pods that wait are
+Events of one instant are taken in the order of their kinds: what frees room comes before what takes
+it, and a policy sees the instant when all else has happened. Pods that wait are
 served first come first served, before the policy is asked.
 
 A node costs from its order to its end. A pod that is evicted stops at once and waits for a place; a
@@ -16,26 +16,14 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.backtest.arrays import TraceArrays
-from placeopt.backtest.events import (
-    ARRIVAL,
-    BUY,
-    END,
-    LOST,
-    NODE_COMES,
-    NODE_GONE,
-    NODE_READY,
-    POD_READY,
-    PRICE,
-    STEP,
-    TICK,
-)
 from placeopt.backtest.execution import Executor
 from placeopt.backtest.ledger import FigureName, Ledger
 from placeopt.backtest.policies.base import ClusterView, Policy
 from placeopt.backtest.rollouts import rollouts_of
-from placeopt.backtest.scheduler import RULES, fits, place
-from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, give, take
+from placeopt.backtest.room import CLOSED, OFF, READY, RULES, STARTING, fits, give, place, take
 
+#: Kinds of events, in the order in which those of one instant are taken.
+END, NODE_READY, POD_READY, NODE_GONE, LOST, NODE_COMES, PRICE, ARRIVAL, STEP, BUY, TICK = range(11)
 #: Where a pod is that has no node: not there yet, waiting, gone.
 AHEAD, WAITING, GONE = -3, -1, -2
 #: Seconds that a provisioner collects waiting pods for, as Karpenter's batch.
@@ -101,6 +89,10 @@ class Twin:
     def plan(self, at: float, kind: int, one: int = 0, version: int = 0) -> None:
         """Let an event happen."""
         heapq.heappush(self._heap, (at, kind, one, version))
+
+    def plan_step(self, seconds: float) -> None:
+        """Let the plan that goes on take its next step so much later."""
+        self.plan(self.now + seconds, STEP)
 
     def _begin(self) -> None:
         trace, arrays = self.arrays.trace, self.arrays

@@ -12,9 +12,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from placeopt.backtest.events import STEP
-from placeopt.backtest.scheduler import tightest
-from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, give
+from placeopt.backtest.room import CLOSED, OFF, READY, STARTING, give, tightest
 
 #: Seconds after which a step that has to wait is tried again; for which an eviction that a budget
 #: forbids is tried (cluster-autoscaler's ``--max-pod-eviction-time``).
@@ -83,7 +81,7 @@ class Executor:
     def _soon(self, seconds: float) -> None:
         if not self._planned:
             self._planned = True
-            self._twin.plan(self._twin.now + seconds, STEP)
+            self._twin.plan_step(seconds)
 
     def step(self) -> None:
         """Take steps until one has to wait."""

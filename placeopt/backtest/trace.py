@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.backtest.state import MOST_GPUS, MOST_SPREADS, WHOLE
+from placeopt.backtest.room import MOST_GPUS, MOST_SPREADS, WHOLE
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.documents import read_json, sha256, validate
 from placeopt.core.files.lines import with_line

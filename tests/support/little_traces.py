@@ -8,7 +8,7 @@ from placeopt.backtest.arrays import arrays_of
 from placeopt.backtest.engine import Twin
 from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
-from placeopt.backtest.state import OFF
+from placeopt.backtest.room import OFF
 from placeopt.backtest.trace import ClusterTrace
 
 SMALL = {"name": "small", "cpu_millicores": 4000, "memory_mib": 8192, "usd_per_hour": 1.0}

@@ -11,16 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.backtest.policies.base import Policy
-from placeopt.backtest.scheduler import RULES
+from placeopt.backtest.room import RULES
 from placeopt.core.errors import UsageError, did_you_mean, require_known
 from placeopt.core.spec import load
 
 #: Our policies.
 OWN = {
-    "none": "placeopt.backtest.policies.none:Nothing",
-    "cluster-autoscaler": "placeopt.backtest.policies.autoscaler:ClusterAutoscaler",
-    "karpenter": "placeopt.backtest.policies.karpenter:Karpenter",
-    "high-node-utilization": "placeopt.backtest.policies.descheduler:HighNodeUtilization",
+    "none": "placeopt.backtest.policies.base:Nothing",
+    "cluster-autoscaler": "placeopt.backtest.policies.peers:ClusterAutoscaler",
+    "karpenter": "placeopt.backtest.policies.peers:Karpenter",
+    "high-node-utilization": "placeopt.backtest.policies.peers:HighNodeUtilization",
     "placeopt": "placeopt.backtest.policies.own:Consolidating",
 }
 _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -9,8 +9,19 @@ from typing import Any
 import numpy as np
 
 from placeopt.backtest.execution import Action
-from placeopt.backtest.scheduler import MOST, fits, place
-from placeopt.backtest.state import CLOSED, OFF, READY, STARTING, WHOLE, Room, give, take
+from placeopt.backtest.room import (
+    CLOSED,
+    MOST,
+    OFF,
+    READY,
+    STARTING,
+    WHOLE,
+    Room,
+    fits,
+    give,
+    place,
+    take,
+)
 
 #: Pods that are counted, at most, where a machine is chosen; how cheap it is to be with company.
 _COUNTED, _CHEAPER = 50, 0.9
@@ -207,7 +218,7 @@ class Policy:
     interval : float
         s; 0: never.
     rule : str
-        How the scheduler scores nodes: one of `placeopt.backtest.scheduler.RULES`.
+        How the scheduler scores nodes: one of `placeopt.backtest.room.RULES`.
     recorded : bool
         Whether nodes come and go as in the trace; otherwise they are bought for pods that wait.
     next_look : float
@@ -246,6 +257,12 @@ class Policy:
     def company(self, view: ClusterView) -> list[int]:
         """Return pods such as are expected beside those that wait; here none."""
         return []
+
+
+class Nothing(Policy):
+    """The cluster as it was recorded; the scheduler alone places pods."""
+
+    recorded = True
 
 
 def _cheapest(view: ClusterView, pods: list[int], company: list[int]) -> int:

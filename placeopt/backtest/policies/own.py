@@ -17,10 +17,10 @@ import math
 import numpy as np
 
 from placeopt.backtest.execution import Action
-from placeopt.backtest.policies.autoscaler import removes_empty
 from placeopt.backtest.policies.base import ClusterView, Policy
+from placeopt.backtest.policies.peers import removes_empty
 from placeopt.backtest.policies.solved import plan, require_method
-from placeopt.backtest.state import CLOSED, OFF, WHOLE
+from placeopt.backtest.room import CLOSED, OFF, WHOLE
 from placeopt.core.errors import UsageError
 
 OWN = "own"

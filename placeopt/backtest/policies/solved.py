@@ -12,7 +12,7 @@ from typing import Any
 
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.base import ClusterView
-from placeopt.backtest.state import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE, Room
+from placeopt.backtest.room import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE, Room
 from placeopt.core.errors import UnsupportedError, UsageError
 
 PROBLEM = "rolling-update"
