@@ -118,7 +118,8 @@ ENTRIES = (
         "(2)-(9)",
         "The integer program of the rolling update.",
         "equations",
-        "models/rolling_update/README.md says what is wrong; `printed_model.build_printed` has it.",
+        "models/rolling_update/README.md says what is wrong; `rolling_printed.build_printed` has "
+        "it.",
         nothing=True,
     ),
     Entry(

@@ -213,11 +213,14 @@ def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> 
     return total if rest > 0 or unit == 0 else -(-total // unit) * unit
 
 
-def bound_vectors(problem: RollingUpdate, objectives: Sequence[Objective]) -> np.ndarray:
+def bound_vectors(
+    problem: RollingUpdate, objectives: Sequence[Objective], lowest: int | None = None
+) -> np.ndarray:
     """Return a lower-bound set: every plan is weakly dominated by one of its vectors.
 
-    Each vector has a price, from that of `lower_bound` upwards, and the starts that a plan needs
-    between this price and the next one. It has no stops, and the loss of what cannot move.
+    Each vector has a price, from `lowest` upwards, by default that of `lower_bound`, and the starts
+    that a plan needs between this price and the next one. It has no stops, and the loss of what
+    cannot move.
 
     Returns
     -------
@@ -228,7 +231,7 @@ def bound_vectors(problem: RollingUpdate, objectives: Sequence[Objective]) -> np
     if problem.infeasibility():
         return np.zeros((0, len(columns)))
     a = problem.arrays
-    price, starts = _steps(a, lower_bound(problem))
+    price, starts = _steps(a, lower_bound(problem) if lowest is None else lowest)
     values = [price / a.price_scale, starts, 0 * starts]
     if a.survival.asked:
         lost = a.survival.lost(np.where(a.stuck, a.home, -1)[None])

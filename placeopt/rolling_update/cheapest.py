@@ -10,8 +10,8 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Plan
-from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.consolidators import karpenter_deployment
+from placeopt.rolling_update.end_state import EndState, cheapest_end
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.reach import STATES, plan_moves
@@ -70,7 +70,7 @@ def cheapest_plan(
     search = _Search(problem, stops, tries, seed)
     for plan in ({"steps": []}, *plans):
         search.offer(plan)
-    if not problem.infeasibility():
+    if not problem.infeasibility() and not search.offer_end():
         count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
         for k, targets in enumerate(_descents(search, starts, count)):
             search.offer_cheapest(targets)
@@ -112,9 +112,14 @@ class _Search:
         return round(self.rank[1] * self.problem.arrays.price_scale)
 
     @cached_property
+    def end(self) -> EndState:
+        """The cheapest end, and what no plan costs less than."""
+        return cheapest_end(self.problem)
+
+    @property
     def lowest(self) -> int:
         """What no plan costs less than, in units of ``1 / price_scale``."""
-        return lower_bound(self.problem)
+        return self.end.lowest
 
     @cached_property
     def greedy(self) -> np.ndarray | None:
@@ -140,6 +145,16 @@ class _Search:
         if rank < self.rank:
             self.rank, self.plan = rank, plan
         return broken == 0
+
+    def offer_end(self) -> bool:
+        """Offer the plan to the cheapest end; return whether no plan is better."""
+        if self.end.node is None:
+            return False
+        a, node = self.problem.arrays, self.end.node
+        price = round(a.cost(node) * a.price_scale)
+        reached = self._offer_plan(TargetDeployment(price, node))
+        fewest = (0, price / a.price_scale, 0, a.starts_of(node).sum())
+        return reached and self.end.exact and self.rank <= fewest
 
     def offer_cheapest(self, targets: Sequence[TargetDeployment]) -> None:
         """Offer the plan to the cheapest deployment that can be reached, where it is better.

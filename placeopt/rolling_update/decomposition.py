@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +26,8 @@ from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
 from placeopt.exact.memory import Enumeration, Found
-from placeopt.rolling_update.bounds import bound_vectors, lower_bound
+from placeopt.rolling_update.bounds import bound_vectors
+from placeopt.rolling_update.end_state import EndState, cheapest_end
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.model_size import static_size
 from placeopt.rolling_update.reach import Reach, plan_moves
@@ -49,6 +51,8 @@ MAX_COEFFICIENTS = 60_000
 #: Share of a time limit's rest for the packing model; what it leaves open then, more quick plans
 #: may reach.
 _ENUMERATING = 0.8
+#: Share of the time left for each program of the cheapest end.
+_END_SHARE = 0.15
 #: Deployments without a direct order that are cut off before hops are accepted.
 MAX_CUTS = 100
 
@@ -155,6 +159,16 @@ class _Decomposition:
                 more = further_plans(self.problem, self.budget, self.seed, self.max_hops)
                 self.plans += [plan for plan in more if self._values(plan) is not None]
 
+    @cached_property
+    def end(self) -> EndState:
+        """The cheapest end, and what no plan costs less than."""
+        return cheapest_end(self.problem, _END_SHARE * self.budget.seconds_left)
+
+    @cached_property
+    def floors(self) -> np.ndarray:
+        """The bounds that need no enumeration, in the objectives asked for."""
+        return bound_vectors(self.problem, self.objectives, self.end.lowest)
+
     def _is_open(self) -> bool:
         """Return whether the front of a trade-off lacks proofs, and there is time left."""
         proven = self.search is not None and self.search.status == "complete"
@@ -166,7 +180,8 @@ class _Decomposition:
         The search is settled where plans reach all bounds that need no solver.
         """
         trade = self.limited or [o.name for o in self.objectives] != ["node_cost"]
-        enough = None if trade else lower_bound(self.problem) / self.problem.arrays.price_scale
+        lowest = self.end.lowest / self.problem.arrays.price_scale
+        enough = None if trade else lowest
         self.plans = [p.plan for p in start.points] if start is not None else []
         wanted = self.problem, self.budget, self.seed, restarts, self.max_hops
         for plan in plans(*wanted, trade=trade):
@@ -182,10 +197,9 @@ class _Decomposition:
     def _reach_all_floors(self) -> bool:
         """Return whether plans without stops reach every bound that needs no solver."""
         columns = self.problem.columns(self.objectives)
-        floors = bound_vectors(self.problem, self.objectives)
         existing = [v for plan in self.plans if (v := self._values(plan)) is not None and v[2] == 0]
         values = np.array(existing).reshape(-1, len(self.problem.objectives))[:, columns]
-        return all_reached(floors, values)
+        return all_reached(self.floors, values)
 
     def _values(self, plan: Plan) -> tuple[float, ...] | None:
         verdict = self.task.judge(plan)
@@ -329,7 +343,7 @@ class _Decomposition:
     def _bounds(self) -> np.ndarray:
         """Return vectors that together bound every plan, in the objectives asked for."""
         columns = self.problem.columns(self.objectives)
-        floors = bound_vectors(self.problem, self.objectives)
+        floors = self.floors
         if self.search is None:
             return floors
         enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))

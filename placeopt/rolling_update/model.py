@@ -8,22 +8,19 @@ component is which equation, and what is wrong with the equations as printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import numpy as np
 import pyomo.environ as pyo
 from pydantic import Field
-from pyomo.common.collections import ComponentMap
 
-from placeopt.core.errors import InfeasibleInstanceError, UsageError
+from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Plan
-from placeopt.exact.compiled_model import Cut
 from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.limits.model import add_limits, assign_limits
-from placeopt.rolling_update.model_size import rules_size, survival_size
 from placeopt.rolling_update.rules import model as rule_model
 from placeopt.rolling_update.survival.model import (
     add_survival,
@@ -52,10 +49,17 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     ------
     InfeasibleInstanceError
         The instance says so itself.
+    UnsupportedError
+        The instance has rules, limits of nodes, or asks what the loss of a node leaves.
     UsageError
         Fewer slots than microservices that must be restarted.
     """
     a = problem.arrays
+    if len(a.rules.checks) or a.limits.any or a.survival.asked or a.survival.room:
+        raise UnsupportedError(
+            "the time-indexed model knows no rules, limits of nodes or survival; "
+            "use method 'decomposition', which proves with all of them"
+        )
     required, most = (int((x | a.removed).sum()) for x in (a.mandatory, a.movable))
     slots = most if slots is None else slots
     if slots < required:
@@ -80,7 +84,10 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     model.no_gap = pyo.Constraint(model.SLOTS, rule=_no_gap, doc="idle slots come last")
     _add_loads(model)
     _add_replicas(model)
-    rule_model.add_arrivals(model)
+    for m, n in model.PLACEMENTS:
+        if not a.may_host(m)[n]:  # it may rest there, and start there never again
+            for t in model.SLOTS:
+                model.move[m, n, t].fix(0)
     starts = _total(x for (m, _, _), x in model.move.items() if not a.removed[m])
     _declare(model, starts)
     return remember(model, problem, extract, assign=assign)
@@ -121,8 +128,7 @@ def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
     """Return about how many coefficients the time-indexed model has."""
     a = problem.arrays
     moving = int((a.movable | a.removed).sum())
-    own = 10 * moving * len(a.price) + rules_size(a)
-    return own * (moving if slots is None else slots) + survival_size(a)
+    return 10 * moving * len(a.price) * (moving if slots is None else slots)
 
 
 #: What the time-indexed model cannot express.
@@ -192,7 +198,6 @@ def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     _assign_used(model, model.problem.arrays.final_nodes(steps))
     for n, r, t in model.node_load:
         model.node_load[n, r, t].set_value(round(pyo.value(_load_after(model, n, r, t))))
-    rule_model.assign(model)
     return True
 
 
@@ -401,25 +406,9 @@ def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
 
 
 #: What helps the exact search in this model.
-def _cuts_of(problem: RollingUpdate) -> Any:
-    """Return what excludes deployments whose copies have room together, but not one by one."""
-    return _cut if problem.arrays.survival.room else None
-
-
-def _cut(model: pyo.ConcreteModel, problem: RollingUpdate, plan: Plan) -> Sequence[Cut]:
-    end = target(model)
-    if problem.has_places(end.tolist()):
-        return ()
-    chosen = [(m, n) for m, n in model.PLACEMENTS if end[m] == n]
-    terms = [model.move[m, n, t] for m, n in chosen for t in model.SLOTS]
-    terms += [model.rest[m] for m, n in chosen if n == problem.arrays.home[m]]
-    return (Cut(ComponentMap((x, 1.0) for x in terms if not x.fixed), len(chosen) - 1),)
-
-
 HOOKS = Hooks(
     extract,
     assign=assign,
-    cuts_of=_cuts_of,
     size=size,
     covers=lossless,
     omitted=OMITTED,

@@ -10,12 +10,11 @@ import pytest
 from effort import tries
 
 from placeopt import api
-from placeopt.core.errors import DocumentError, UnsupportedError
+from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.rolling_update.consolidators import karpenter_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.printed_model import build_printed
 from placeopt.rolling_update.reach import plan_moves
 from placeopt.rolling_update.sequence import RollingUpdateSequence
 
@@ -220,8 +219,3 @@ def test_names_are_unique() -> None:
     limit = {"name": "x", "amounts": {"n2": 1}, "most": 1}
     with pytest.raises(DocumentError, match="limit"):
         instance({**drawn(0), "limits": [limit, limit]})
-
-
-def test_the_printed_program_refuses_them() -> None:
-    with pytest.raises(UnsupportedError, match="no limits of nodes"):
-        build_printed(instance(drawn(0)))

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import placeopt
-from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
+from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.rolling_update import summary
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.printed_model import build_printed
 
 
 def service(name: str, node: str | None, cpu: int = 3, **more: Any) -> dict[str, Any]:
@@ -204,8 +203,3 @@ def test_what_may_not_be_touched_is_not_removed() -> None:
     document["applications"][0]["reschedulable"] = False
     with pytest.raises(DocumentError, match="may not be touched"):
         RollingUpdate.from_document(document)
-
-
-def test_the_printed_program_refuses() -> None:
-    with pytest.raises(UnsupportedError, match="added or removed"):
-        build_printed(instance(*SWAP))

@@ -99,11 +99,12 @@ class Situation:
         from placeopt.core.fronts.certificate import graded
         from placeopt.core.task import Candidate, Task
         from placeopt.rolling_update.bounds import bound_vectors
+        from placeopt.rolling_update.end_state import cheapest_end
 
         goals = [o for o in self.problem.objectives if o.name in ("node_cost", "disruptions")]
         task = Task(self.problem, objectives=tuple(goals))
         plans = [Candidate(self.plan), Candidate({"steps": []})]
-        bounds = bound_vectors(self.problem, goals).tolist()
+        bounds = bound_vectors(self.problem, goals, cheapest_end(self.problem).lowest).tolist()
         libraries = ("numba", "numpy")
         front = task.front(plans, method="consolidate", bounds=bounds, libraries=libraries)
         return graded(front, "node_cost")
@@ -221,10 +222,10 @@ class Situation:
     @cached_property
     def at_most(self) -> float:
         """Largest saving that a better plan could add, in `unit`: a proven bound."""
-        from placeopt.rolling_update.bounds import lower_bound
+        from placeopt.rolling_update.end_state import cheapest_end
 
-        a = self.problem.arrays
-        left = a.cost(self.final[self.final >= 0]) - lower_bound(self.problem) / a.price_scale
+        a, lowest = self.problem.arrays, cheapest_end(self.problem).lowest
+        left = a.cost(self.final[self.final >= 0]) - lowest / a.price_scale
         return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
 
 

@@ -1,4 +1,4 @@
-"""Rules in the models of rolling updates: counts of copies in domains, at the end and in each slot.
+"""Rules in the packing model of rolling updates: counts of copies in domains at the end.
 
 ``models/rolling_update/README.md`` has the maths.
 """
@@ -76,64 +76,6 @@ def add_end(model: pyo.ConcreteModel) -> None:
             )
 
 
-def add_arrivals(model: pyo.ConcreteModel) -> None:
-    """Add that every check holds where a copy starts, beside all that runs in that slot."""
-    a = model.problem.arrays
-    for m, n in model.PLACEMENTS:
-        if not a.may_host(m)[n]:  # it may rest there, and start there never again
-            for t in model.SLOTS:
-                model.move[m, n, t].fix(0)
-    model.rule_now = pyo.ConstraintList(doc="rules, where a copy starts")
-    if not len(a.rules.checks):
-        return
-    model.count = pyo.Var(
-        model.DOMAINS, model.SLOTS, domain=pyo.NonNegativeIntegers, doc="copies after slot t"
-    )
-    model.alone = pyo.Var(
-        model.COUNTERS, model.SLOTS, domain=pyo.Binary, doc="no copy runs before slot t"
-    )
-    model.counted = pyo.Constraint(
-        model.DOMAINS,
-        model.SLOTS,
-        rule=lambda k, c, d, t: k.count[c, d, t] == _count_after(k, c, d, t),
-    )
-    model.single = pyo.Constraint(
-        model.COUNTERS,
-        model.SLOTS,
-        rule=lambda k, c, t: (
-            sum(_before(k, c, d, t) for d in _range(a.rules, c))
-            <= _most(a.rules) * (1 - k.alone[c, t])
-        ),
-    )
-    _add_leaving(model)
-    for check in _checks(a.rules):
-        if check.m in model.nodes_of:
-            for t in model.SLOTS:
-                _add_arrival(model, check, t)
-
-
-def _add_arrival(model: pyo.ConcreteModel, check: _Check, t: int) -> None:
-    """Add that a check holds where its microservice starts in slot t."""
-    for d, here in _here(model, check, lambda m, n: model.move[m, n, t]).items():
-        others: Any = 0
-        if d >= 0:
-            others = _before(model, check.counter, d, t)
-            if check.kind not in (APART, TOGETHER):
-                others += check.own
-        _add_check(
-            model,
-            model.rule_now,
-            check,
-            d,
-            here,
-            others,
-            lambda c, k: _before(model, c, k, t),
-            model.alone[check.counter, t],
-            0,
-            lambda c, k: _is_left(model, c, k, t),
-        )
-
-
 def _shrinking(model: pyo.ConcreteModel) -> list[int]:
     """Return the nodes that are no domains of some counter once they are emptied for good."""
     a = model.problem.arrays
@@ -154,33 +96,6 @@ def _is_unused(model: pyo.ConcreteModel, c: int, d: int) -> Any:
     """Return whether a domain of a counter is none any more at the end."""
     n = _node_of(model, c, d)
     return 1 - model.used[n] if n >= 0 else 0
-
-
-def _is_left(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
-    """Return whether a domain of a counter is none any more before slot t."""
-    n = _node_of(model, c, d)
-    return model.left[n, t] if n >= 0 else 0
-
-
-def _add_leaving(model: pyo.ConcreteModel) -> None:
-    """Add ``left``: whether a node hosts nothing before slot t, and never does again."""
-    a = model.problem.arrays
-    model.LEAVING = pyo.Set(initialize=_shrinking(model), doc="no domains once they are emptied")
-    model.left = pyo.Var(
-        model.LEAVING, model.SLOTS, domain=pyo.Binary, doc="emptied for good before slot t"
-    )
-    model.leaving = pyo.ConstraintList(doc="what runs there before slot t, or arrives later")
-    for n in model.LEAVING:
-        for m in np.flatnonzero(a.home == n).tolist():
-            for t in model.SLOTS:
-                gone = sum(
-                    model.move[m, to, s] for to in model.nodes_of[m] if to != n for s in range(1, t)
-                )
-                model.leaving.add(model.left[n, t] <= gone)
-        for m in model.arrivals[n]:
-            for t in model.SLOTS:
-                there = sum(model.move[m, n, s] for s in model.SLOTS)
-                model.leaving.add(model.left[n, t] + there <= 1)
 
 
 def _add_check(
@@ -242,34 +157,6 @@ def assign(model: pyo.ConcreteModel) -> None:
         variable.set_value(round(pyo.value(_ends_in(model, c, d))))
     for c, variable in model.end_alone.items():
         variable.set_value(int(pyo.value(_sum(model.end_count, rules, c)) <= 1))
-    if model.component("count") is None:  # the packing has no slots
-        return
-    for t in model.SLOTS:
-        for c, d in model.DOMAINS:
-            model.count[c, d, t].set_value(round(pyo.value(_count_after(model, c, d, t))))
-    for (n, t), variable in model.left.items():
-        variable.set_value(_left_by(model, n, t))
-    for (c, t), variable in model.alone.items():
-        before = sum(pyo.value(_before(model, c, d, t)) for d in _range(rules, c))
-        variable.set_value(int(before == 0))
-
-
-def _left_by(model: pyo.ConcreteModel, n: int, t: int) -> int:
-    """Return whether the moves of a solution leave node n empty for good before slot t."""
-    a = model.problem.arrays
-    there = any(
-        round(pyo.value(model.move[m, n, s])) for m in model.arrivals[n] for s in model.SLOTS
-    )
-    gone = (
-        any(
-            round(pyo.value(model.move[m, to, s]))
-            for to in model.nodes_of[m]
-            if to != n
-            for s in range(1, t)
-        )
-        for m in np.flatnonzero(a.home == n).tolist()
-    )
-    return int(not there and all(gone))
 
 
 def _domains(rules: RuleTables) -> list[tuple[int, int]]:
@@ -330,22 +217,3 @@ def _here(model: pyo.ConcreteModel, check: _Check, at: Callable[[int, int], Any]
 
 def _sum(count: Any, rules: RuleTables, c: int) -> Any:
     return pyo.quicksum(count[c, d] for d in _range(rules, c))
-
-
-def _before(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
-    """Return the copies in a domain before slot t."""
-    a = model.problem.arrays
-    if t > 1:
-        return model.count[c, d, t - 1]
-    running = sum(int(a.rules.domain[c][a.home[m]] == d) for m in _members(a.rules, c))
-    return _base(a.rules, c, d) + running
-
-
-def _count_after(model: pyo.ConcreteModel, c: int, d: int, t: int) -> Any:
-    """Return the copies in a domain after slot t: those before, what arrived less what left."""
-    a = model.problem.arrays
-    domain, total = a.rules.domain[c], _before(model, c, d, t)
-    for m in _members(a.rules, c):
-        for n in model.nodes_of.get(m, ()):
-            total += (int(domain[n] == d) - int(domain[a.home[m]] == d)) * model.move[m, n, t]
-    return total

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pyomo.environ as pyo
 import pytest
+from placeopt_papers.rolling_printed import build_printed
 
+from placeopt.core.errors import UnsupportedError
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.printed_model import build_printed
 
 
 def answer(problem: RollingUpdate, *, one_sum: bool) -> tuple[str, float | None]:
@@ -59,3 +60,12 @@ def test_the_papers_size_has_none(seed: int) -> None:
     assert a.movable.sum() == 25
     assert (a.new[a.movable].sum(axis=0) > free).any()
     assert not problem.infeasibility()
+
+
+def test_what_the_program_does_not_know_is_refused() -> None:
+    with pytest.raises(UnsupportedError, match="added or removed"):
+        build_printed(roomy(2, added=1))
+    document = roomy(2).to_document()
+    limit = {"name": "l", "amounts": {document["nodes"][0]["name"]: 1}, "most": 1}
+    with pytest.raises(UnsupportedError, match="no limits of nodes"):
+        build_printed(RollingUpdate.from_document(document | {"limits": [limit]}))
