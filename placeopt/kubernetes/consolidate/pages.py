@@ -21,7 +21,7 @@ from placeopt.kubernetes.consolidate.situation import in_words as money
 from placeopt.kubernetes.kinds import ABSENT
 from placeopt.kubernetes.origin import OriginNote
 from placeopt.kubernetes.parts import DEAR
-from placeopt.plot.blocks import Block, Folded, Sentence, Table, html
+from placeopt.plot.blocks import Block, Figures, Folded, Sentence, Table, html
 from placeopt.plot.blocks import markdown as in_markdown
 
 #: Lifts, reasons and nodes that are shown, and nodes that one line names.
@@ -191,7 +191,9 @@ class AnsweredPage:
 
 def _what(block: Block) -> str:
     """Return what a block is about, so that nothing is said twice."""
-    return block.text if isinstance(block, Sentence) else getattr(block, "title", "")
+    if isinstance(block, Figures):
+        return str(block.entries)
+    return block.text if isinstance(block, Sentence) else block.title
 
 
 # -- a folder --------------------------------------------------------------------------------------
