@@ -12,6 +12,7 @@ A NodePool says what Karpenter may launch; sizes and prices of the machines come
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +20,12 @@ from dataclasses import dataclass, field, replace
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
+from placeopt.kubernetes.labels import REGION, TYPE, ZONE, completed, of_today
+from placeopt.kubernetes.machines import pods_on_eks
+from placeopt.kubernetes.manifests import NODE_CLASSES, node_classes
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
+    DEFAULT_PODS,
     Amounts,
     KubernetesNode,
     ObjectMeta,
@@ -37,8 +42,6 @@ from placeopt.kubernetes.tables import TableRow, read_rows
 #: Nodes of a machine type, zone and price where nothing is said.
 DEFAULT_COUNT = 20
 _MAX_COUNT, _MAX_NODES = 10_000, 100_000
-#: Pods of a node where nothing is said: the default of the kubelet.
-_MOST_PODS = 110
 _COLUMNS = (
     "machine_type",
     "cpu",
@@ -56,8 +59,7 @@ _COLUMNS = (
     "reserved_memory",
     "architecture",
 )
-_TYPE, _ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
-_REGION, _LEASE = "topology.kubernetes.io/region", "karpenter.sh/capacity-type"
+_LEASE = "karpenter.sh/capacity-type"
 _LEASES = {"on-demand": PRICES["on-demand"], "spot": PRICES["spot"]}
 _IMPLIED = {"kubernetes.io/os": "linux"}
 _EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -75,7 +77,7 @@ class _Machine:
     zone: str = ""
     region: str = ""
     count: int = DEFAULT_COUNT
-    pods: int = _MOST_PODS
+    pods: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
     taints: list[tuple[str, str, str]] = field(default_factory=list)
     resources: dict[str, int] = field(default_factory=dict)
@@ -93,10 +95,11 @@ class _Machine:
 
     def nodes(self, first: int) -> list[KubernetesNode]:
         """Return the nodes that could be bought, numbered from `first`."""
-        said = {_TYPE: self.kind, _ZONE: self.zone, _REGION: self.region, _LEASE: self.lease}
+        said = {TYPE: self.kind, ZONE: self.zone, REGION: self.region, _LEASE: self.lease}
         said |= {ARCH: of_machine_type(self.kind) or AMD64}
         labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
         empty = View({}, Source("", "", is_json=True))
+        pods = {} if self.pods is None else {"pods": self.pods}
         return [
             KubernetesNode(
                 meta=ObjectMeta(empty, "", name, {**labels, "kubernetes.io/hostname": name}),
@@ -104,7 +107,7 @@ class _Machine:
                 memory=self.memory,
                 price=self.price,
                 taints=self.taints,
-                further={"pods": self.pods, **self.resources},
+                further={**pods, **self.resources},
                 candidate=True,
                 machine=self.machine,
                 pool_limits=self.pool_limits,
@@ -119,8 +122,9 @@ def read_candidates(
     region: str | None,
     notes: Notes,
     zones: Mapping[str, Collection[str]] | None = None,
+    classes: Mapping[tuple[str, str], View] | None = None,
 ) -> list[KubernetesNode]:
-    """Return the nodes that could be bought.
+    """Return the nodes that could be bought; see `machines.equipped` for what they have besides.
 
     Parameters
     ----------
@@ -133,6 +137,8 @@ def read_candidates(
     notes : Notes
     zones : mapping, optional
         Region -> zones in which NodePools that name none make nodes.
+    classes : mapping, optional
+        (kind, name) -> an EC2NodeClass or the like of the cluster; those of the file count first.
 
     Raises
     ------
@@ -140,8 +146,12 @@ def read_candidates(
         Names the file, the line and what is legal.
     """
     if str(path).lower().endswith((".yaml", ".yml", ".json")):
-        pools = [pool for view in read(path) for pool in _pools(view, notes)]
-        machines = [m for p in pools for m in _pool_machines(p, book, region, zones or {}, notes)]
+        views = read(path)
+        pools = [pool for view in views for pool in _pools(view, notes)]
+        known = {**(classes or {}), **node_classes(views)}
+        machines = [
+            m for p in pools for m in _pool_machines(p, book, region, zones or {}, known, notes)
+        ]
         if not pools:
             raise DocumentError(
                 "no NodePool",
@@ -165,10 +175,10 @@ def read_candidates(
         text = f"may be bought: at most {machine.count} at {machine.price:g} USD/h"
         where = f" in {machine.zone}" if machine.zone else ""
         notes.add("assumption", text, f"{machine.kind} {machine.lease}{where}")
-    result, known = list[KubernetesNode](), Counter[str]()
+    result, numbers = list[KubernetesNode](), Counter[str]()
     for machine in machines:
-        result += machine.nodes(known[machine.stem] + 1)
-        known[machine.stem] += machine.count
+        result += machine.nodes(numbers[machine.stem] + 1)
+        numbers[machine.stem] += machine.count
     return result
 
 
@@ -189,7 +199,7 @@ def of_machine_types(
         With the room that is left beside what EKS reserves; as many as of a line of CSV.
     """
     results: dict[str, list[KubernetesNode]] = {}
-    nothing = View({}, Source("", "", is_json=True))
+    nothing = [View({}, Source("", "", is_json=True))]
     for (place, kind), offer in book.offers.items():
         if {"cpu_cores", "memory_gib", PRICES["on-demand"]} <= offer.keys():
             for zone in (zone for region, zone in places if region == place):
@@ -197,6 +207,13 @@ def of_machine_types(
                 made = _reserve(machine, nothing, Notes(), kind).nodes(1)
                 results.setdefault(kind, []).extend(made)
     return results
+
+
+def node_of(name: str, place: str, kind: str) -> KubernetesNode:
+    """Return a node of a machine type in a region, with its labels and nothing else."""
+    machine = _Machine(kind=kind, cpu=0, memory=0, price=0.0, lease="", region=place, count=1)
+    node = machine.nodes(1)[0]
+    return replace(node, meta=replace(node.meta, name=name, labels=completed(node.meta.labels, {})))
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -220,8 +237,8 @@ def _rows(row: TableRow, region: str | None) -> list[_Machine]:
         price=0.0,
         lease="",
         region=row.word("region") if row.cells.get("region") else region or "",
-        count=_whole(row, "count", DEFAULT_COUNT),
-        pods=_whole(row, "pods", _MOST_PODS),
+        count=_whole(row, "count") or DEFAULT_COUNT,
+        pods=_whole(row, "pods"),
         labels=_labels(row),
         taints=[_taint(row, text) for text in row.parts("taints")],
         resources=dict(_resource(row, text) for text in row.parts("resources")),
@@ -259,10 +276,10 @@ def _reserved(row: TableRow, column: str, convert: Callable[..., int]) -> int:
         raise row.fault(f"{column}: {error.problem}", error.remedy or "") from None
 
 
-def _whole(row: TableRow, column: str, default: int) -> int:
+def _whole(row: TableRow, column: str) -> int | None:
     value = row.number(column, maximum=str(_MAX_COUNT))
     if value is None:
-        return default
+        return None
     if value != int(value) or value < 1:
         raise row.fault(f"{column} is {value}", f"legal: a whole number, 1 to {_MAX_COUNT:,}")
     return int(value)
@@ -299,6 +316,8 @@ def _pools(view: View, notes: Notes) -> list[View]:
         return [pool for one in view["items"].items() for pool in _pools(one, notes)]
     if view["kind"].value == "NodePool":
         return [view]
+    if view["kind"].value in NODE_CLASSES:
+        return []
     name = view["metadata"]["name"].name("?")
     notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
     return []
@@ -309,6 +328,7 @@ def _pool_machines(
     book: PriceBook | None,
     region: str | None,
     zones: Mapping[str, Collection[str]],
+    classes: Mapping[tuple[str, str], View],
     notes: Notes,
 ) -> list[_Machine]:
     """Return what a NodePool may launch, of the machines of a book."""
@@ -326,7 +346,7 @@ def _pool_machines(
     labels = view["spec"]["template"]["metadata"]["labels"].labels() | own
     taints = taints_of(spec)
     limits = _limits(view["spec"]["limits"])
-    results = []
+    results, kubelets = [], _kubelets(spec, classes, notes, name)
     for (place, kind), offer in sized.items():
         if region is None or place == region:
             chosen = _zones_of(terms, zones.get(place, ()), notes, name)
@@ -335,7 +355,7 @@ def _pool_machines(
                 machine.taints = taints
                 machine.pool_limits, machine.machine = limits, (machine.cpu, machine.memory)
                 machine.count = min(machine.count, _most(machine))
-                results.append(_reserve(machine, spec["kubelet"], notes, name))
+                results.append(_reserve(machine, kubelets, notes, name))
     notes.add(
         "assumption", "NodePools: machines of the price files that its requirements allow", name
     )
@@ -368,8 +388,11 @@ def _name_unread(view: View, notes: Notes, name: str) -> None:
 
 
 _AWS = "karpenter.k8s.aws/instance-"
+#: Category and generation of a machine type, as Karpenter reads them of its name: inf and 1 of
+#: inf1.xlarge, u and 1 of u-6tb1.metal.
+_SCHEME = re.compile(r"([a-z]+)(?:-[0-9]+tb)?([0-9]+).*\.")
 #: Labels of machines that price files tell of.
-_TOLD = {_TYPE, _ZONE, _REGION, _LEASE, ARCH, *_IMPLIED} | {
+_TOLD = {TYPE, ZONE, REGION, _LEASE, ARCH, *_IMPLIED} | {
     f"{_AWS}{word}" for word in ("family", "size", "category", "generation", "cpu", "memory")
 }
 #: Domains of the labels of Kubernetes, Karpenter and providers.
@@ -394,7 +417,7 @@ def _zones_of(
     terms: list[View], known: Collection[str], notes: Notes, name: str
 ) -> Collection[str]:
     """Return the zones that a NodePool names, or those that are known; "" for none."""
-    named = [t for t in terms if t["key"].text() == _ZONE and t["operator"].value == "In"]
+    named = [t for t in terms if of_today(t["key"].text()) == ZONE and t["operator"].value == "In"]
     if named:
         return [v.text() for t in named for v in t["values"].items()]
     if known:
@@ -411,7 +434,7 @@ def _offers(
         for lease, column in _LEASES.items():
             if column not in offer:
                 continue
-            said = {_TYPE: kind, _ZONE: zone, _REGION: place, _LEASE: lease, **_IMPLIED}
+            said = {TYPE: kind, ZONE: zone, REGION: place, _LEASE: lease, **_IMPLIED}
             said[ARCH] = of_machine_type(kind) or AMD64
             said |= _described(kind, offer)
             if all(_meets(term, said) for term in terms):
@@ -444,7 +467,7 @@ def _sorted_out(
     told: list[View] = []
     labels: dict[str, str] = {}
     for term in terms:
-        key = term["key"].text()
+        key = of_today(term["key"].text())
         values = [v.text() for v in term["values"].items()]
         if key in _TOLD:
             told.append(term)
@@ -465,12 +488,12 @@ def _sorted_out(
 def _described(kind: str, offer: Offer) -> dict[str, str]:
     """Return the labels by which NodePools of AWS choose, of a machine type such as m5.large."""
     family, _, size = kind.partition(".")
-    generation = next((c for c in family if c.isdigit()), "")
+    parts = _SCHEME.match(kind)
+    named = {} if parts is None else {"category": parts[1], "generation": parts[2]}
     return {
+        **{f"{_AWS}{word}": value for word, value in named.items()},
         f"{_AWS}family": family,
         f"{_AWS}size": size,
-        f"{_AWS}category": family[:1],
-        f"{_AWS}generation": generation,
         f"{_AWS}cpu": str(int(offer["cpu_cores"])),
         f"{_AWS}memory": str(int(offer["memory_gib"] * 1024)),
     }
@@ -478,7 +501,7 @@ def _described(kind: str, offer: Offer) -> dict[str, str]:
 
 def _meets(term: View, labels: Mapping[str, str]) -> bool:
     """Return whether labels meet a requirement; raise where its operator is not known."""
-    key, operator = term["key"].text(), term["operator"].text()
+    key, operator = of_today(term["key"].text()), term["operator"].text()
     values = [v.text() for v in term["values"].items()]
     own = labels.get(key, "")
     if key not in labels:
@@ -509,16 +532,41 @@ def _most(machine: _Machine) -> int:
     )
 
 
-def _reserve(machine: _Machine, kubelet: View, notes: Notes, name: str) -> _Machine:
-    """Take off what the kubelet reserves: as the NodePool says, else as EKS computes it."""
-    pods = kubelet["maxPods"].whole(_MOST_PODS, maximum=_MAX_COUNT)
+def _kubelets(
+    spec: View, classes: Mapping[tuple[str, str], View], notes: Notes, name: str
+) -> list[View]:
+    """Return what sets up the kubelet of a NodePool's nodes; what comes first counts.
+
+    That stands in the node class since v1 of Karpenter, and stood in the NodePool before.
+    """
+    about = spec["nodeClassRef"]
+    key = about["kind"].text("EC2NodeClass"), about["name"].text("?")
+    if key in classes:
+        return [classes[key]["spec"]["kubelet"], classes[key]["spec"], spec["kubelet"]]
+    if about:
+        text = "node classes that the files do not have: what they set of pods per node (maxPods)"
+        notes.add("not-expressed", text, f"{name}: {key[0]} {key[1]}"[:MAX_SAID])
+    return [spec["kubelet"]]
+
+
+def _reserve(machine: _Machine, kubelets: Sequence[View], notes: Notes, name: str) -> _Machine:
+    """Take off what the kubelet reserves: as its settings say, else as EKS computes it."""
+    said = {
+        key: next((view[key] for view in kubelets if view[key]), kubelets[-1][key])
+        for key in ("maxPods", "podsPerCore", "systemReserved", "kubeReserved")
+    }
+    pods = said["maxPods"].whole(1, maximum=_MAX_COUNT) if said["maxPods"] else None
+    if said["podsPerCore"].whole(0):
+        most = said["podsPerCore"].whole(0) * max(1, machine.cpu // 1000)
+        pods = min(most, pods or pods_on_eks(machine.kind) or DEFAULT_PODS)
     cpu = memory = 0
-    for reserved in (kubelet["systemReserved"], kubelet["kubeReserved"]):
+    for reserved in (said["systemReserved"], said["kubeReserved"]):
         cpu += millicores(reserved["cpu"].value) if reserved["cpu"] else 0
         memory += whole_bytes(reserved["memory"].value) if reserved["memory"] else 0
-    if not kubelet["kubeReserved"]:
+    if not said["kubeReserved"]:
         cpu += _eks_millicores(machine.cpu // 1000)
-        memory += (255 + 11 * pods) * 2**20
+        most = max(pods or 0, pods_on_eks(machine.kind) or DEFAULT_PODS)
+        memory += (255 + 11 * most) * 2**20
         text = "reserved for the system as EKS computes it, and 100 MiB before evictions"
         notes.add("assumption", text, name)
     cpu, memory = machine.cpu - cpu, machine.memory - memory - 100 * 2**20

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.architectures import ARCH, of_machine_type
 from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.labels import REGION, TYPE, ZONE
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
 from placeopt.kubernetes.reading import NAME, Source, View
-from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.sizes import PodSize
+from placeopt.kubernetes.replicas import Replica, default_requests, unit_of_template
+from placeopt.kubernetes.sizes import NOTHING_ASKED, MissingRequests, PodSize, effective
 from placeopt.kubernetes.tables import TableRow, read_rows
 from placeopt.kubernetes.volumes import claims_of, signature, why_not
 
@@ -32,16 +33,23 @@ _COLUMNS = (
     "labels",
     "pods",
 )
-#: Pods of a node where nothing is said: the default of the kubelet.
-_MOST_PODS = 110
-_LABELS = (
-    ("zone", "topology.kubernetes.io/zone"),
-    ("region", "topology.kubernetes.io/region"),
-    ("instance_type", "node.kubernetes.io/instance-type"),
-)
+_LABELS = (("zone", ZONE), ("region", REGION), ("instance_type", TYPE))
 #: What a node of a table is unless its labels say otherwise.
 _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
+#: Taints that every pod of a DaemonSet tolerates, whatever its template says.
+_DAEMONS = {
+    f"node.kubernetes.io/{word}"
+    for word in (
+        "not-ready",
+        "unreachable",
+        "disk-pressure",
+        "memory-pressure",
+        "pid-pressure",
+        "unschedulable",
+        "network-unavailable",
+    )
+}
 #: The taint of a cordon.
 _CORDON = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 #: Labels of the nodes that run the control plane.
@@ -50,6 +58,7 @@ _CONTROL_PLANE = frozenset(
     for role in ("control-plane", "controlplane", "master", "etcd")
 )
 _MAX_NODES = 100_000
+_NONE = object()
 
 
 @dataclass(frozen=True)
@@ -110,8 +119,11 @@ def site(
     drain: Sequence[str] = (),
     drain_cordoned: bool = False,
     take_all: bool = False,
+    policy: MissingRequests = NOTHING_ASKED,
 ) -> NodeCapacity:
     """Return the nodes that take part and the replicas on them; all nodes with `take_all`.
+
+    `policy` is for missing requests of DaemonSets that have no pod on a node yet.
 
     Raises
     ------
@@ -122,10 +134,12 @@ def site(
         require_node("--drain", name, cluster.nodes)
         if not cluster.nodes[name].ready:
             raise UsageError(f"--drain {name}: the node is not ready, so that its pods stay")
+        if cluster.nodes[name].virtual:
+            raise UsageError(f"--drain {name}: the node is virtual, so that its pods stay")
     nodes = cluster.nodes
     if not take_all:
         nodes = _taking_part(nodes, drain_cordoned, drain)
-    bound = [*_bound(cluster, found), *_daemons_to_come(cluster, found, nodes)]
+    bound = [*_bound(cluster, found), *to_come(cluster, found, nodes, policy)]
     away = [(u, u.node) for u in found if not u.bound and u.node and u.node not in nodes]
     for unit, name in away:
         known = "are left out" if name in cluster.nodes else "the files do not have"
@@ -133,7 +147,7 @@ def site(
     whole = NodeCapacity(
         nodes=nodes,
         room={n.name: PodSize(n.cpu, n.memory) for n in nodes.values()},
-        further={n.name: dict(n.further) for n in nodes.values()},
+        further={n.name: {"pods": n.pods, **n.further} for n in nodes.values()},
         drain=frozenset(n.name for n in nodes.values() if n.shut or n.name in drain),
         units=tuple(u for u in found if not u.bound and (u.node is None or u.node in nodes)),
         closed={name: node for name, node in cluster.nodes.items() if name not in nodes},
@@ -165,6 +179,9 @@ def _taking_part(
     for node in nodes.values():
         if not node.ready:
             note("left-out", "nodes that are not ready, with their pods", node.name)
+        elif node.virtual:
+            text = "virtual nodes (Fargate, virtual kubelets), with their pods"
+            note("left-out", text, node.name)
         elif node.shut and not drain_cordoned and node.name not in drain:
             what = "nodes that are being deleted" if node.going else "cordoned nodes"
             text = f"{what}, with their pods (--cordoned drain empties them)"
@@ -180,27 +197,88 @@ def _taking_part(
 
 
 def _bound(cluster: ClusterObjects, found: Iterable[Replica]) -> Iterator[tuple[Replica, str]]:
-    """Yield what comes with a node, and the node.
-
-    Without pods, a DaemonSet of a manifest is on every node that it may be on.
-    """
-    for unit in (u for u in found if u.bound):
+    """Yield what comes with a node and has a pod, and the node."""
+    for unit in (u for u in found if u.bound and u.pod is not None):
         for name in eligible(unit, cluster.nodes) if unit.node is None else [unit.node]:
             if name in cluster.nodes:
                 note("capacity", unit.bound, f"{unit.label} on {name}")
                 yield unit, name
 
 
-def _daemons_to_come(
-    cluster: ClusterObjects, found: Iterable[Replica], nodes: dict[str, KubernetesNode]
+# -- what comes with a node ------------------------------------------------------------------------
+
+
+def to_come(
+    cluster: ClusterObjects,
+    found: Sequence[Replica],
+    nodes: dict[str, KubernetesNode],
+    policy: MissingRequests,
 ) -> Iterator[tuple[Replica, str]]:
-    """Yield the DaemonSets that run elsewhere on nodes that are not there yet, and the node."""
-    new = {name: node for name, node in nodes.items() if name in cluster.candidates}
-    daemons = {u.owner: u for u in found if u.kind == "DaemonSet" and u.node}
-    for unit in daemons.values() if new else ():
+    """Yield what comes with nodes and has no pod there yet, and the node.
+
+    A DaemonSet comes with every node that its template allows: its pods do not say which, as each
+    is bound to its own node. A static pod comes with a node that is not there yet where half of its
+    kin have it: the nodes of its machine type, else all that are not of the control plane.
+    """
+    there = {(u.owner, u.node) for u in found if u.bound and u.node}
+    known = _daemon_sets(cluster, found, policy)
+    for unit in known.values():
+        for name in eligible(unit, nodes):
+            if (unit.owner, name) not in there:
+                bought = name in cluster.candidates
+                text = "DaemonSets on nodes of a table" if bought else unit.bound
+                note("capacity", text, f"{unit.label} on {name}")
+                yield unit, name
+    new = {name: node for name, node in nodes.items() if name not in cluster.nodes}
+    new |= {name: node for name, node in nodes.items() if name in cluster.candidates}
+    lost = {u.owner: u for u in found if u.kind == "DaemonSet" and u.node and u.owner not in known}
+    for unit in lost.values() if new else ():
+        text = "DaemonSets that the files do not have: nodes of a table get them by their pods"
+        note("assumption", text, f"{unit.namespace}/{unit.workload}")
         for name in eligible(unit, new, anywhere=True):
             note("capacity", "DaemonSets on nodes of a table", f"{unit.label} on {name}")
             yield unit, name
+    yield from _static_to_come(cluster, found, new)
+
+
+def _daemon_sets(
+    cluster: ClusterObjects, found: Iterable[Replica], policy: MissingRequests
+) -> dict[tuple[str, str, str], Replica]:
+    """Return a replica of the template of each DaemonSet."""
+    results = {u.owner: u for u in found if u.kind == "DaemonSet" and u.pod is None}
+    for (space, kind, name), workload in cluster.workloads.items():
+        if kind == "DaemonSet" and (space, kind, name) not in results:
+            size, label = PodSize(0, 0), f"{space}/{name}"
+            with tolerated():
+                size = effective(
+                    workload.spec, policy.after(default_requests(cluster, space)), label
+                )
+            unit = unit_of_template(cluster, (space, kind, name), workload, name, size)
+            results[unit.owner] = unit
+    return results
+
+
+def _static_to_come(
+    cluster: ClusterObjects, found: Iterable[Replica], new: Mapping[str, KubernetesNode]
+) -> Iterator[tuple[Replica, str]]:
+    """Yield the static pods of nodes that are not there yet, each as large as the largest of it."""
+    workers = {
+        name: node.instance_type
+        for name, node in cluster.nodes.items()
+        if name not in cluster.candidates and not (is_control_plane(node) or node.virtual)
+    }
+    own: dict[tuple[str, str], dict[str, Replica]] = {}
+    for unit in found if new else ():
+        if unit.is_static and unit.node in workers:
+            name = unit.name.removesuffix(f"-{unit.node}")
+            own.setdefault((unit.namespace, name), {})[unit.node] = unit
+    for name, node in new.items() if own else ():
+        kin = [n for n, kind in workers.items() if kind == node.instance_type] or list(workers)
+        for (space, static), by_node in own.items():
+            alike = [by_node[n] for n in kin if n in by_node]
+            if 2 * len(alike) >= len(kin):
+                note("capacity", "static pods on nodes of a table", f"{space}/{static} on {name}")
+                yield max(alike, key=lambda unit: unit.size), name
 
 
 def _note_overdone(result: NodeCapacity) -> None:
@@ -245,37 +323,66 @@ def affinity_nodes(
 def eligible(
     unit: Replica, nodes: dict[str, KubernetesNode], *, anywhere: bool = False
 ) -> list[str]:
-    """Return the nodes that a pod may run on.
+    """Return the nodes that a pod may run on, and stay on.
 
-    Taints, the node selector and the required node affinity decide.
+    Taints, the node selector, the required node affinity and the node that its template names
+    decide; nothing goes to a virtual node, and a pod of Fargate nowhere.
     """
+    if unit.is_served:
+        return []
+    if unit.named:
+        return [unit.named] if unit.named in nodes else []
     legal = affinity_nodes(unit.spec, nodes, anywhere=anywhere)
-    tolerations = Tolerations(unit.spec)
-    return [name for name, node in nodes.items() if name in legal and not tolerations.lacking(node)]
+    tolerations = Tolerations(unit.spec, daemon=unit.kind == "DaemonSet")
+    return [
+        name
+        for name, node in nodes.items()
+        if name in legal and not node.virtual and not any(tolerations.against(node))
+    ]
 
 
 class Tolerations:
-    """The taints that a pod tolerates."""
+    """The taints that a pod tolerates; `daemon` adds those that the pods of DaemonSets do."""
 
-    def __init__(self, spec: PodSpec):
+    def __init__(self, spec: PodSpec, *, daemon: bool = False):
+        self.daemon = daemon
         self.listed = [
-            (t["key"].text(), t["operator"].text("Equal"), t["value"].text(), t["effect"].text())
+            (
+                t["key"].text(),
+                t["operator"].text("Equal"),
+                t["value"].text(),
+                t["effect"].text(),
+                t["tolerationSeconds"].value,
+            )
             for t in spec.view["tolerations"].items()
         ]
 
-    def tolerate(self, taint: tuple[str, str, str]) -> bool:
-        """Return whether a taint (key, value, effect) is tolerated."""
+    def tolerate(self, taint: tuple[str, str, str], *, for_good: bool = False) -> bool:
+        """Return whether a taint (key, value, effect) is tolerated, and with `for_good` always.
+
+        Of NoExecute the first toleration counts; after its seconds the pod is evicted.
+        """
         key, value, effect = taint
-        return any(
-            (not e or e == effect)
+        if self.daemon and key in _DAEMONS:
+            return True
+        seconds = (
+            s
+            for k, operator, v, e, s in self.listed
+            if (not e or e == effect)
             and (k == key or (not k and operator == "Exists"))
             and (operator == "Exists" or v == value)
-            for k, operator, v, e in self.listed
         )
+        first = next(seconds, _NONE)
+        return first is not _NONE and not (for_good and effect == "NoExecute" and first is not None)
 
-    def lacking(self, node: KubernetesNode) -> list[tuple[str, str, str]]:
-        """Return the taints that keep the pod from a node; a cordon is dealt with as such."""
-        return [taint for taint in keeping(node) if not self.tolerate(taint)]
+    def against(self, node: KubernetesNode) -> Iterator[str]:
+        """Yield why taints keep the pod from a node for good; a cordon is dealt with as such."""
+        for taint in keeping(node):
+            said = f"{{{taint[0]}: {taint[1]}}}"
+            if not self.tolerate(taint):
+                yield f"node(s) had untolerated taint {said}"
+            elif not self.tolerate(taint, for_good=True):
+                yield f"node(s) had taint {said} that the pod tolerates for some seconds only"
 
     def tolerate_all(self, node: KubernetesNode) -> bool:
         """Return whether all taints of a node are tolerated, that of a cordon among them."""
@@ -295,8 +402,13 @@ def reasons_against(cluster: ClusterObjects, unit: Replica, node: KubernetesNode
         yield "node(s) were not ready"
     if node.cordoned and not tolerations.tolerate(_CORDON):
         yield "node(s) were unschedulable (cordoned)"
-    for key, value, _ in tolerations.lacking(node):
-        yield f"node(s) had untolerated taint {{{key}: {value}}}"
+    if node.virtual:
+        yield "node(s) are virtual: which machine a pod gets there is not known"
+    if unit.is_served:
+        yield "the pod gets a machine of its own (Fargate)"
+    if unit.named and unit.named != node.name:
+        yield f"its template names another node (nodeName {unit.named})"
+    yield from tolerations.against(node)
     if node.name not in affinity_nodes(unit.spec, {node.name: node}):
         yield "node(s) didn't match Pod's node affinity/selector"
     for claim in claims_of(cluster, unit.namespace, unit.name, unit.spec):
@@ -326,7 +438,8 @@ def allowed(
         with tolerated():
             system = _system_of(unit, nodes) if several else ""
             specs = [claim.spec for claim in claims if claim.spec is not None]
-            rules = (unit.spec.about_nodes, system, *(signature(cluster, spec) for spec in specs))
+            own = unit.spec.about_nodes, unit.named, str(unit.is_served), system
+            rules = (*own, *(signature(cluster, spec) for spec in specs))
             if rules not in existing:
                 fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
                 existing[rules] = frozenset(fits).intersection(
@@ -369,7 +482,7 @@ def read_nodes(path: AnyPath) -> list[KubernetesNode]:
     Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,
     user_latency_ms, count, labels, pods``.
 
-    A node has room for 110 pods unless ``pods`` says otherwise. ``count`` makes several of a line;
+    Where ``pods`` says nothing, `machines.equipped` does. ``count`` makes several of a line;
     ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say
     otherwise.
 
@@ -410,7 +523,7 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
         raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
     names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
     price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
-    pods = _MOST_PODS if not row.cells.get("pods") else _pods(row)
+    further = {"pods": _pods(row)} if row.cells.get("pods") else {}
     layer = row.word("layer") if row.cells.get("layer") else None
     empty = View({}, Source(row.file, "", is_json=True))
     return [
@@ -420,7 +533,7 @@ def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
             memory=memory,
             price=None if price is None else float(price),
             layer=layer,
-            further={"pods": pods},
+            further=further,
             user_latency_ms=None if user is None else float(user),
         )
         for n in names

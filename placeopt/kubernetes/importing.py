@@ -6,7 +6,7 @@ import contextlib
 import gc
 import importlib
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +23,9 @@ from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
-from placeopt.kubernetes.kin import with_kin
 from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.latency import Latencies, latencies
+from placeopt.kubernetes.machines import equipped
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
@@ -233,9 +233,8 @@ def _imported(
         _refuse_wishes(options, target)
     options = replace(options, rules=replace(options.rules, adopts=target == "rolling-update"))
     documents = manifests.read_documents(files)
-    zones = manifests.zones(documents) if tables.candidates is not None else {}
     notes = Notes()
-    read = notes.taken(tables_stage(tables, target, options, zones))
+    read = notes.taken(tables_stage(tables, target, options, documents))
     objects = notes.taken(objects_stage(documents, read, options))
     cluster = notes.taken(cluster_stage(objects, read, tables.latency, target, options))
     return _instance_of(cluster, options, files, target, notes)
@@ -252,7 +251,7 @@ def tables_stage(
     tables: _Tables,
     target: str,
     options: ImportOptions,
-    zones: Mapping[str, Collection[str]],
+    documents: Sequence[tuple[str, list[View]]],
 ) -> tuple[ReadTables, Notes]:
     """Return what the files beside those of the cluster say; and what is to be noted."""
     nodes: list[tuple[AnyPath, KubernetesNode]] = []
@@ -267,7 +266,9 @@ def tables_stage(
             if target != "rolling-update":
                 raise UsageError(f"--candidates is of rolling updates; --to is {target}")
             with tolerated():
-                bought = read_candidates(path, book, options.region, notes, zones)
+                classes = manifests.node_classes(view for _, own in documents for view in own)
+                zones = manifests.zones(documents)
+                bought = read_candidates(path, book, options.region, notes, zones, classes)
                 nodes += [(path, node) for node in bought]
     return ReadTables(nodes, book), notes
 
@@ -281,7 +282,7 @@ def objects_stage(
     with recorded() as notes:
         objects = manifests.objects_of(documents)
         paths, nodes = [path for path, _ in read.nodes], [node for _, node in read.nodes]
-        for path, node in zip(paths, with_kin(objects, nodes), strict=True):
+        for path, node in zip(paths, equipped(objects, nodes), strict=True):
             with tolerated():
                 _add_node(objects, path, node)
         if not objects.pods and not objects.workloads:
@@ -380,7 +381,13 @@ def _site(
     """
     here = NodeCapacity()
     with tolerated():
-        here = site(objects, found, drain=options.drain, drain_cordoned=options.drain_cordoned)
+        here = site(
+            objects,
+            found,
+            drain=options.drain,
+            drain_cordoned=options.drain_cordoned,
+            policy=options.rules.policy,
+        )
     if not here.nodes:
         check_faults()
         raise _no_nodes(objects)
@@ -395,7 +402,8 @@ def _no_nodes(objects: ClusterObjects) -> DocumentError:
     if objects.nodes:
         first = next(iter(objects.nodes.values()))
         return first.meta.view.fault(
-            "every node is left out (not ready, or cordoned), this one first", "see --cordoned"
+            "every node is left out (not ready, cordoned, or virtual), this one first",
+            "see --cordoned",
         )
     return manifests.nothing(
         objects, "nodes", f"give nodes as well, with {DUMP}, or --nodes nodes.csv"

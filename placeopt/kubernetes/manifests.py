@@ -20,6 +20,7 @@ from placeopt.kubernetes import objects
 from placeopt.kubernetes.dumps import exported, with_folders
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.kinds import ABSENT, KINDS, UNSPACED, WORKLOADS, absent, matters, note_of
+from placeopt.kubernetes.labels import REGION, ZONE, completed
 from placeopt.kubernetes.notes import note, note_file
 from placeopt.kubernetes.objects import (
     ContainerSpec,
@@ -35,7 +36,8 @@ from placeopt.kubernetes.reading import STDIN, View, read, require_whole
 from placeopt.kubernetes.runtime_classes import with_runtime
 
 _MAX_NESTED_LISTS = 5
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+#: Kinds that say how the nodes of a NodePool are made.
+NODE_CLASSES = ("EC2NodeClass", "AKSNodeClass")
 #: Phases of pods that have ended.
 ENDED = ("Succeeded", "Failed")
 
@@ -91,6 +93,25 @@ class ClusterObjects:
             spec = objects.pod_spec(self.sets[key]["spec"]["template"]["spec"])
             self._templates[key] = {c.name: c for c in spec.lasting}
         return self._templates[key]
+
+    def named_node(self, pod: Pod) -> str:
+        """Return the node that the template of a pod names, empty for none: copies start there."""
+        kind, name = pod.meta.owner or ("", "")
+        view = self.sets.get((pod.meta.namespace, name)) if kind == "ReplicaSet" else None
+        if view is not None:
+            return view["spec"]["template"]["spec"]["nodeName"].name()
+        known = self.workloads.get((pod.meta.namespace, *self.owner(pod)))
+        return "" if known is None or known.meta.view["kind"].value == "Pod" else known.spec.node
+
+    def asked_of_volumes(self) -> set[str]:
+        """Return the keys of labels of nodes that volumes and their classes ask for."""
+        required = (v["spec"]["nodeAffinity"]["required"] for v in self.volumes.values())
+        terms = [t for one in required for t in one["nodeSelectorTerms"].items()]
+        said = [e for term in terms for e in term["matchExpressions"].items()]
+        for view in self.classes.values():
+            for term in view["allowedTopologies"].items():
+                said += term["matchLabelExpressions"].items()
+        return {e["key"].text() for e in said}
 
     def owner(self, pod: Pod) -> tuple[str, str]:
         """Return (kind, name) of the workload at the top of a pod's chain of controllers.
@@ -199,9 +220,23 @@ def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
             continue
         for node in (value, *_members(value.get("items")), *_members(value.get("nodes"))):
             labels = (node.get("metadata") or {}).get("labels") if isinstance(node, dict) else None
-            if isinstance(labels, dict) and isinstance(zone := labels.get(_ZONE), str):
-                results.setdefault(str(labels.get(_REGION, "")), set()).add(zone)
+            known = completed(labels, {}) if isinstance(labels, dict) else {}
+            if isinstance(zone := known.get(ZONE), str):
+                results.setdefault(str(known.get(REGION, "")), set()).add(zone)
     return {region: sorted(own) for region, own in results.items()}
+
+
+def node_classes(documents: Iterable[View]) -> dict[tuple[str, str], View]:
+    """Return what documents say of how nodes are made, by (kind, name)."""
+    results = {}
+    for view in documents:
+        value = view.value if isinstance(view.value, dict) else {}
+        items = _members(value.get("items"))
+        listed = [isinstance(one, dict) and one.get("kind") in NODE_CLASSES for one in items]
+        members = itertools.compress(view["items"].items(), listed) if any(listed) else ()
+        for one in (view, *members) if value.get("kind") in NODE_CLASSES else members:
+            results[one["kind"].text(), one["metadata"]["name"].name("?")] = one
+    return results
 
 
 def _members(value: object) -> Iterable[object]:

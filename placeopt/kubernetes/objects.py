@@ -13,11 +13,16 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError
+from placeopt.kubernetes import labels as known_labels
 from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.origin import BOUND
 from placeopt.kubernetes.quantities import mebibytes, millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL_KEY, View
 
+#: Pods of a node where nothing is said: the default of the kubelet.
+DEFAULT_PODS = 110
+#: Pods of a member cluster, which has no such limit.
+MANY_PODS = 10**9
 #: Milli-CPU and bytes; None where nothing is said.
 Amounts = tuple[int | None, int | None]
 
@@ -204,6 +209,7 @@ class KubernetesNode:
     price: float | None = None
     layer: str | None = None
     user_latency_ms: float | None = None
+    virtual: bool = False  # none that pods share: of Fargate, or of a virtual kubelet
     candidate: bool = False  # not there yet: it could be bought
     machine: Amounts = (None, None)  # cpu and memory of a candidate with what the system takes
     pool_limits: dict[str, int] = field(default_factory=dict)  # of its NodePool, all machines
@@ -223,16 +229,22 @@ class KubernetesNode:
         return self.cordoned or self.going
 
     @property
+    def pods(self) -> int:
+        """How many pods it takes, those that come with it among them."""
+        return self.further.get("pods", DEFAULT_PODS if self.kind == "Node" else MANY_PODS)
+
+    def _said(self, key: str) -> str | None:
+        return self.label(key, *(old for old, today in known_labels.OLD.items() if today == key))
+
+    @property
     def zone(self) -> str | None:
         """Its zone."""
-        return self.label("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+        return self._said(known_labels.ZONE)
 
     @property
     def region(self) -> str | None:
         """Its region."""
-        return self.label(
-            "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"
-        )
+        return self._said(known_labels.REGION)
 
     @property
     def place(self) -> str:
@@ -242,7 +254,7 @@ class KubernetesNode:
     @property
     def instance_type(self) -> str | None:
         """Its machine type."""
-        return self.label("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
+        return self._said(known_labels.TYPE)
 
 
 @dataclass(slots=True)
@@ -497,6 +509,11 @@ def node(view: View, about: ObjectMeta) -> KubernetesNode:
         cordoned=spec["unschedulable"].flag(),
         going=bool(view["metadata"]["deletionTimestamp"]) or any(k in GOING for k, *_ in taints),
         taints=taints,
+        virtual=known_labels.is_virtual(
+            about.labels,
+            taints,
+            f"{spec['providerID'].value} {status['nodeInfo']['kubeletVersion'].value}",
+        ),
     )
 
 

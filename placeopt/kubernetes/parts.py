@@ -13,6 +13,7 @@ from placeopt.kubernetes.calls import Edge, Key
 from placeopt.kubernetes.capacity import keeping
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.labels import in_short
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -117,7 +118,7 @@ def node_origins(cluster: ReadCluster) -> dict[str, NodeOrigin]:
     return {
         n.name: NodeOrigin(
             kind=n.kind,
-            labels=n.meta.labels,
+            labels=in_short(n.meta.labels) if n.name in absent else n.meta.labels,
             uid=n.meta.uid,
             taints=_taints(n),
             absent=n.name in absent,

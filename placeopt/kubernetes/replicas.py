@@ -13,6 +13,7 @@ from typing import TypeVar
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.faults import tolerated
+from placeopt.kubernetes.labels import is_served
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import (
@@ -49,7 +50,8 @@ class Replica:
     that is not so; `pins` are all reasons why it must not move, `stays` is the first; `ending`
     whether it is being deleted, `removed` whether it has no place afterwards; `attached` are its
     volumes of drivers with limits, `resized` the containers that ask for another amount than their
-    template, `over_limits` whether one asks for more than the limits of its template.
+    template, `over_limits` whether one asks for more than the limits of its template, `named` the
+    node that its template names.
     """
 
     namespace: str
@@ -71,6 +73,7 @@ class Replica:
     attached: frozenset[Attached] = frozenset()
     resized: frozenset[str] = frozenset()
     over_limits: bool = False
+    named: str = ""
 
     @property
     def stays(self) -> str:
@@ -91,6 +94,16 @@ class Replica:
     def owner(self) -> tuple[str, str, str]:
         """(namespace, kind, name) of its workload."""
         return self.namespace, self.kind, self.workload
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the kubelet of its node runs it by itself."""
+        return self.kind == "Node" or _MIRROR in self.annotations
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it gets a machine of its own, which no plan knows."""
+        return is_served(self.spec.view["schedulerName"].text(), self.labels)
 
     @property
     def label(self) -> str:
@@ -171,7 +184,7 @@ def _running(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:
     new = {
         k: w
         for k, w in cluster.workloads.items()
-        if k not in pods and w.replicas and rules.plans(k[0])
+        if k not in pods and w.replicas and k[1] != "DaemonSet" and rules.plans(k[0])
     }
     if rules.adopts:
         return result + _beside(cluster, new, rules)
@@ -211,6 +224,8 @@ def _why_left_out(
         return "pods that are being deleted and have no node"
     if not rules.adopts:
         return "pods that no node runs (pending)"
+    if is_served(pod.spec.view["schedulerName"].text(), pod.meta.labels):
+        return "pods that wait for a machine of their own (Fargate)"
     if pod.spec.is_gated:
         return "pods with scheduling gates: the scheduler is told not to start them yet"
     if is_expendable(cluster, pod.spec, rules.expendable):
@@ -256,6 +271,7 @@ def unit_of(
         attached=attached_by(cluster, meta.namespace, meta.name, spec),
         resized=resized,
         over_limits=over,
+        named=cluster.named_node(pod),
     )
 
 
@@ -331,7 +347,7 @@ def _replicas(
     results: list[Replica] = []
     for (space, kind, name), workload in workloads.items():
         label = f"{space}/{name}"
-        if not rules.plans(space):
+        if not rules.plans(space) and kind != "DaemonSet":
             continue
         if kind == "CronJob":
             note("left-out", "CronJobs: they run at times only", label)
@@ -383,6 +399,7 @@ def unit_of_template(
         size=size,
         bound="pods of a DaemonSet" if kind == "DaemonSet" else "",
         attached=attached_by(cluster, space, name, workload.spec),
+        named=workload.spec.node,
     )
 
 

@@ -84,7 +84,7 @@ def pod_rules(cluster: ReadCluster, options: ImportOptions) -> PodRules:
 class _Chosen(NamedTuple):
     """What a term counts: replicas of the instance; by node, what no plan touches.
 
-    Of the latter apart what is ending, and what comes with nodes that could be bought.
+    Of the latter apart what is ending, and what comes with nodes and is not there yet.
     """
 
     members: list[int]
@@ -354,7 +354,7 @@ class _Reader:
         if kind == "together" and chosen.ending and len(chosen.members) < 2:
             self._hold(mine, "pods with required affinity to pods that are ending")
         if kind == "spread" and chosen.coming:
-            self._hold(mine, "pods spread beside what comes with nodes that may be bought")
+            self._hold(mine, "pods spread beside what comes with nodes and is not there yet")
         residents = chosen.keeping_away if kind == "apart" else chosen.residents
         if not chosen.members and not residents:
             return None
@@ -386,8 +386,8 @@ class _Reader:
             if id(unit) in self.place:
                 members.append(self.place[id(unit)])
             for name in self.where.get(id(unit), ()):
-                bought = name in self.absent
-                (coming if bought else ending if unit.ending else residents)[name] += 1
+                comes = name in self.absent or (unit.pod is None and bool(self.objects.pods))
+                (coming if comes else ending if unit.ending else residents)[name] += 1
         return _Chosen(sorted(members), residents, ending, coming)
 
     def _residents_keep_away(self) -> None:

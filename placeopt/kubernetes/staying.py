@@ -102,6 +102,8 @@ def _why(unit: Replica, cluster: ClusterObjects, rules: MovingRules) -> Iterator
         yield "pods on nodes annotated do-not-disrupt or scale-down-disabled"
     if rules.is_fixed(unit.kind, unit.workload) or rules.is_fixed("Pod", unit.name):
         yield "named by --pin"
+    if unit.named:
+        yield "pods whose template names their node (nodeName): every copy starts there"
     workload = cluster.workloads.get(unit.owner)
     if unit.kind in _STAYING:
         yield _STAYING[unit.kind]

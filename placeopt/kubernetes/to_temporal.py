@@ -6,6 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
+from placeopt.kubernetes.candidates import node_of
+from placeopt.kubernetes.capacity import to_come
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.options import ImportOptions
@@ -34,7 +36,7 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """
     workloads = by_workload(u for u in cluster.units if not u.bound)
     names = short_names(workloads)
-    offers = _offers(cluster, options, _daemons(cluster))
+    offers = _offers(cluster, options)
     options.new_requests.note_unused(cluster.units)
     places = list(dict.fromkeys(o["location"] for o in offers))
     origin = _origin(cluster, options, places)
@@ -56,14 +58,16 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     )
 
 
-def _daemons(cluster: ReadCluster) -> PodSize:
-    """Return what the DaemonSets of the files take of every machine."""
-    kinds = {u.key: u for u in cluster.units if u.bound and not u.ending}
-    for unit in kinds.values():
-        note("capacity", f"{unit.bound}: on every machine", f"{unit.namespace}/{unit.workload}")
-    return PodSize(
-        sum(u.size.cpu for u in kinds.values()), sum(u.size.memory for u in kinds.values())
-    )
+def _taken(cluster: ReadCluster, options: ImportOptions) -> dict[tuple[str, str], PodSize]:
+    """Return what DaemonSets and static pods take of a machine of each (location, size)."""
+    assert cluster.prices is not None
+    places = {f"{a}/{b}": (a, b) for a, b in cluster.prices.offers}
+    machines = {name: node_of(name, *place) for name, place in places.items()}
+    results = dict.fromkeys(places.values(), PodSize(0, 0))
+    for unit, name in to_come(cluster.objects, cluster.units, machines, options.rules.policy):
+        cpu, memory = results[places[name]]
+        results[places[name]] = PodSize(cpu + unit.size.cpu, memory + unit.size.memory)
+    return results
 
 
 def _request(
@@ -100,7 +104,7 @@ def _request(
     }
 
 
-def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> list[dict[str, Any]]:
+def _offers(cluster: ReadCluster, options: ImportOptions) -> list[dict[str, Any]]:
     if cluster.prices is None:
         raise DocumentError(
             "no prices",
@@ -108,7 +112,7 @@ def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> l
             remedy="give --prices: a table with sizes, such as the spot advisor or CSV",
         )
     existing = {n.instance_type: n for n in cluster.objects.nodes.values() if n.instance_type}
-    results = []
+    results, taken = [], _taken(cluster, options)
     for (location, size), offer in cluster.prices.offers.items():
         cpu, memory = offer.get("cpu_cores"), offer.get("memory_gib")
         if (cpu is None or memory is None) and size in existing:
@@ -125,6 +129,7 @@ def _offers(cluster: ReadCluster, options: ImportOptions, daemons: PodSize) -> l
                 f"{location} {size}",
             )
             continue
+        daemons = taken[location, size]
         cpu, memory = cpu - Decimal(daemons.cpu) / 1000, memory - Decimal(daemons.memory) / 2**30
         if cpu > 0 and memory > 0:
             results.append(

@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 #: What kube-scheduler takes a container for that requests nothing.
 _RULES = MovingRules(MissingRequests.parse(["default=100m,200Mi"]))
-#: Pods of a node where it does not say: the default of the kubelet.
-_MOST_PODS = 110
 _GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 _MODEL = "nvidia.com/gpu.product"
 #: Taints that come and go with the state of a node.
@@ -314,7 +312,7 @@ def _least(machines: dict[str, dict[str, Any]], name: str, seen: _SeenNode) -> d
         "cpu_millicores": node.cpu - sum(unit.size.cpu for unit in agents),
         "memory_mib": (node.memory - sum(unit.size.memory for unit in agents)) >> 20,
         "gpus": sum(node.further.get(key, 0) for key in _GPUS),
-        "pods": node.further.get("pods", _MOST_PODS) - len(agents),
+        "pods": node.pods - len(agents),
     }
     machine = machines.setdefault(
         name,

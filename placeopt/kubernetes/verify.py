@@ -10,7 +10,7 @@ NodeVolumeLimits, PodTopologySpread, InterPodAffinity and scheduling gates.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
@@ -18,13 +18,20 @@ from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import budgets_by_pod
 from placeopt.kubernetes.calls import WorkloadGraph
-from placeopt.kubernetes.capacity import reasons_against, site
+from placeopt.kubernetes.capacity import reasons_against, site, to_come
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.disruptions import Interruption, broken_budgets
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
+from placeopt.kubernetes.labels import completed, drivers_in
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
-from placeopt.kubernetes.objects import HOST_PORT, KubernetesNode, ObjectMeta, PodSpec
+from placeopt.kubernetes.objects import (
+    HOST_PORT,
+    MANY_PODS,
+    KubernetesNode,
+    ObjectMeta,
+    PodSpec,
+)
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
@@ -37,8 +44,6 @@ from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limi
 from placeopt.rolling_update.document import UpdateRule
 from placeopt.rolling_update.instance import RollingUpdate
 
-#: Room for pods of a node that does not say.
-_MANY = 10**9
 #: Kind of a rule -> what kube-scheduler says of a node that it forbids.
 _SAID = {
     "apart": "node(s) didn't match pod anti-affinity rules",
@@ -105,9 +110,12 @@ def verify(steps: StepsDocument, cluster: ClusterObjects) -> list[Refusal]:
     DocumentError
         The cluster does not hold a pod or node that a step names.
     """
-    cluster = replace(cluster, nodes={n.name: _bought(n) for n in steps.buy} | cluster.nodes)
+    there = cluster.nodes
+    drivers = drivers_in((n.meta.labels for n in there.values()), cluster.asked_of_volumes())
+    bought = {node.name: _bought(node, drivers) for node in steps.buy}
+    cluster = replace(cluster, nodes=bought | cluster.nodes)
     made = [record for record in steps.steps if record.workload is not None]
-    course, result = _Course(cluster, made), list[Refusal]()
+    course, result = _Course(cluster, made, bought.keys() - there), list[Refusal]()
     course.referee.gone |= set(steps.idle if steps.deletes_idle else ())
     for record in made:
         if reasons := course.make(record):
@@ -130,15 +138,15 @@ def _replica(record: StepRecord) -> tuple[str, str, str | None]:
     return record.workload.namespace, record.workload.name, record.microservice
 
 
-def _bought(node: NodeToBuy) -> KubernetesNode:
+def _bought(node: NodeToBuy, drivers: Mapping[str, str]) -> KubernetesNode:
     """Return a node that is to be bought, with the room that the plan gives it."""
     nothing = View({}, Source("", "", is_json=True))
     pairs = (taint.rpartition(":") for taint in node.taints)
     return KubernetesNode(
-        meta=ObjectMeta(nothing, "", node.name, node.labels),
+        meta=ObjectMeta(nothing, "", node.name, completed(node.labels, drivers)),
         cpu=node.cpu_millicores,
         memory=node.memory_mib * MIB,
-        further={"pods": _MANY, **node.resources},
+        further={"pods": MANY_PODS, **node.resources},
         taints=[(*_pair(pair), effect) for pair, _, effect in pairs],
     )
 
@@ -164,9 +172,13 @@ class _Course:
     cluster : ClusterObjects
     made : sequence of StepRecord
         Those that a command makes.
+    bought : collection of str
+        Nodes whose room is that beside what comes with them.
     """
 
-    def __init__(self, cluster: ClusterObjects, made: Sequence[StepRecord]):
+    def __init__(
+        self, cluster: ClusterObjects, made: Sequence[StepRecord], bought: Collection[str]
+    ):
         self.objects, self.nodes = cluster, cluster.nodes
         running = units(cluster, _RULES)
         self.pods: dict[tuple[str, str | None], int] = {
@@ -183,6 +195,9 @@ class _Course:
         for k, node in enumerate(self.where):
             if node is not None:
                 self._take(k, node, 1)
+        there = {n: node for n, node in self.nodes.items() if n not in bought}
+        for unit, name in to_come(cluster, self.units, there, NOTHING_ASKED):
+            self.used[name].update(_amounts(unit.spec))
         self.admission, self.changing = Admission(cluster), under_way(cluster)
         self.charged = {k: unit.spec for k, unit in enumerate(self.units) if unit.pod}
         self._read_rules()
@@ -274,7 +289,7 @@ class _Course:
             yield f"{_phrase(rule)}: it {text}"
 
     def _lacking(self, amounts: dict[str, int], node: KubernetesNode) -> Iterator[str]:
-        room = {"cpu": node.cpu, "memory": node.memory, "pods": _MANY, **node.further}
+        room = {"cpu": node.cpu, "memory": node.memory, "pods": node.pods, **node.further}
         for key, amount in amounts.items():
             if amount and self.used[node.name][key] + amount > room.get(key, 0):
                 yield "Too many pods" if key == "pods" else f"Insufficient {key}"

@@ -133,6 +133,8 @@ class Situation:
                 results[name] = "a node of the control plane"
             elif not node.ready:
                 results[name] = "not ready: what runs there is left alone"
+            elif node.virtual:
+                results[name] = "virtual (Fargate, a virtual kubelet): it ends with its pods"
             elif node.going and name in self.imported.cluster.site.closed:
                 results[name] = "being deleted: left alone (--cordoned drain plans to empty it)"
             elif name in self.imported.cluster.site.closed:

@@ -16,7 +16,7 @@ from placeopt.kubernetes.candidates import DEFAULT_COUNT, of_machine_types
 from placeopt.kubernetes.consolidate.lifts import Lift, lifts_of_places, subject_of
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.importing import Imported, with_objects
-from placeopt.kubernetes.kin import with_kin
+from placeopt.kubernetes.machines import equipped
 from placeopt.kubernetes.new_requests import NewRequests, recommended
 from placeopt.kubernetes.node_pools import POOL
 from placeopt.kubernetes.objects import KubernetesNode
@@ -119,7 +119,7 @@ def _buying(imported: Imported, nodes: Iterable[KubernetesNode]) -> Imported:
 def _with(imported: Imported, more: list[KubernetesNode]) -> Imported:
     objects = imported.cluster.objects
     there = [node for node in objects.nodes.values() if node.candidate]
-    return _buying(imported, [*there, *with_kin(objects, more)])
+    return _buying(imported, [*there, *equipped(objects, more)])
 
 
 def _unlimited(imported: Imported, pool: str) -> Imported:

@@ -1,0 +1,129 @@
+"""Labels of nodes that several tools give: where a node is, what it is, who makes it.
+
+One fact has several keys: the one of today, the one of Kubernetes before 1.17, and those that the
+drivers of volumes give once a node has registered. Pods ask by any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+ZONE, REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+TYPE, ARCH, OS = "node.kubernetes.io/instance-type", "kubernetes.io/arch", "kubernetes.io/os"
+HOSTNAME = "kubernetes.io/hostname"
+#: Keys from before Kubernetes 1.17 -> those of today; clouds and Karpenter give both.
+OLD = {
+    "failure-domain.beta.kubernetes.io/zone": ZONE,
+    "failure-domain.beta.kubernetes.io/region": REGION,
+    "beta.kubernetes.io/instance-type": TYPE,
+    "beta.kubernetes.io/arch": ARCH,
+    "beta.kubernetes.io/os": OS,
+}
+#: Keys that drivers of volumes give to the nodes on which they run -> what they say again.
+DRIVERS = {
+    "topology.ebs.csi.aws.com/zone": ZONE,
+    "topology.gke.io/zone": ZONE,
+    "topology.disk.csi.azure.com/zone": ZONE,
+    "topology.cinder.csi.openstack.org/zone": ZONE,
+    "topology.csi.vmware.com/zone": ZONE,
+    "topology.csi.vmware.com/region": REGION,
+    "topology.diskplugin.csi.alibabacloud.com/zone": ZONE,
+    "topology.csi.scaleway.com/zone": ZONE,
+    "topology.linode.com/region": REGION,
+    "csi.hetzner.cloud/location": REGION,
+}
+_FARGATE = "eks.amazonaws.com/compute-type"
+#: (label, value) of nodes that stand for a service which runs pods, each in a machine of its own.
+_VIRTUAL = {
+    (_FARGATE, "fargate"),
+    ("type", "virtual-kubelet"),
+    ("liqo.io/type", "virtual-node"),
+}
+#: What the taints of such nodes begin with, as `key=value`, or a label of theirs.
+_VIRTUAL_TAINTS = (f"{_FARGATE}=fargate", "virtual-kubelet.io/", "virtual-node.liqo.io/")
+#: The scheduler of the pods of Fargate, and the label that a pod gets with it.
+_FARGATE_PODS = "fargate-scheduler", "eks.amazonaws.com/fargate-profile"
+
+
+def of_today(key: str) -> str:
+    """Return the key by which Kubernetes has a label today.
+
+    Examples
+    --------
+    >>> of_today("failure-domain.beta.kubernetes.io/zone"), of_today("team")
+    ('topology.kubernetes.io/zone', 'team')
+    """
+    return OLD.get(key) or DRIVERS.get(key) or key
+
+
+def drivers_in(nodes: Iterable[Mapping[str, str]], asked: Iterable[str]) -> dict[str, str]:
+    """Return the keys of drivers that a cluster has -> what each says again.
+
+    Parameters
+    ----------
+    nodes : iterable of mapping
+        The labels of the nodes that are there: one on which a key says something else speaks
+        against it.
+    asked : iterable of str
+        Keys that volumes and their classes ask for.
+    """
+    known, others = set(asked) & DRIVERS.keys(), set[str]()
+    for labels in nodes:
+        for key in DRIVERS.keys() & labels.keys():
+            same = labels.get(DRIVERS[key], labels[key]) == labels[key]
+            (known if same else others).add(key)
+    return {key: today for key, today in DRIVERS.items() if key in known - others}
+
+
+def completed(labels: Mapping[str, str], drivers: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a node that is not there yet with every key for what they say.
+
+    Examples
+    --------
+    >>> completed({"beta.kubernetes.io/os": "linux"}, {})["kubernetes.io/os"]
+    'linux'
+    """
+    results, again = dict(labels), {**OLD, **drivers}
+    for key, today in again.items():
+        if results.get(key):
+            results.setdefault(today, results[key])
+    for key, today in again.items():
+        if results.get(today):
+            results.setdefault(key, results[today])
+    return results
+
+
+def in_short(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return labels without those that say again, by another key, what one of today says."""
+    return {k: v for k, v in labels.items() if of_today(k) == k or labels.get(of_today(k)) != v}
+
+
+def is_virtual(
+    labels: Mapping[str, str], taints: Iterable[tuple[str, str, str]], told: str = ""
+) -> bool:
+    """Return whether a node is none that pods share: of Fargate, or of a virtual kubelet.
+
+    Parameters
+    ----------
+    labels : mapping
+    taints : iterable of (key, value, effect)
+    told : str
+        Its provider ID and the version of its kubelet.
+
+    Examples
+    --------
+    >>> is_virtual({"eks.amazonaws.com/compute-type": "fargate"}, ())
+    True
+    """
+    texts = (*(f"{key}={value}" for key, value, _ in taints), *labels)
+    return (
+        not _VIRTUAL.isdisjoint(labels.items())
+        or any(text.startswith(_VIRTUAL_TAINTS) for text in texts)
+        or any(word in told for word in ("virtual-kubelet", "-vk-"))
+    )
+
+
+def is_served(scheduler: str, labels: Mapping[str, str]) -> bool:
+    """Return whether a pod gets a machine of its own: the scheduler of Fargate makes it."""
+    name, label = _FARGATE_PODS
+    return scheduler == name or label in labels
