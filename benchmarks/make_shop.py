@@ -24,9 +24,9 @@ import yaml
 from placeopt.core.files.documents import layout, write_text
 from placeopt.kubernetes import origin
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import millicores
-from placeopt.kubernetes.replicas import MovingRules
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "examples" / "data" / "shop.yaml"

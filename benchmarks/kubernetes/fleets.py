@@ -21,8 +21,8 @@ from make_cluster import cluster, prices
 
 import placeopt
 from placeopt.kubernetes.importing import import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests
 from placeopt.rolling_update.fleet_change import (
     HOURS_OF_A_MONTH,

@@ -28,8 +28,8 @@ from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.verify import verify
 
 #: Nodes of the clusters, smallest first, and changed plans of each cluster.

@@ -296,7 +296,7 @@ ENTRIES = (
         "Replicas are added and removed on the way.",
         "named, not done",
         "In the instance, the referee, the integer program and all methods: "
-        "models/rolling_update/README.md; `placeopt import kubernetes --replicas`.",
+        "models/rolling_update/README.md.",
         nothing=True,
     ),
 )

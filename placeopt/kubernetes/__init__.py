@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from placeopt.kubernetes import export
     from placeopt.kubernetes.export.steps import PlanStep, steps
     from placeopt.kubernetes.importing import Imported, import_files
+    from placeopt.kubernetes.moving import MovingRules
     from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.origin import Origin
-    from placeopt.kubernetes.replicas import MovingRules
     from placeopt.kubernetes.sizes import MissingRequests
 
 DOOR = Door(
@@ -55,7 +55,7 @@ _MODULE_OF = {
     "ImportOptions": "options",
     "Imported": "importing",
     "MissingRequests": "sizes",
-    "MovingRules": "replicas",
+    "MovingRules": "moving",
     "Origin": "origin",
     "PlanStep": "export.steps",
     "import_files": "importing",

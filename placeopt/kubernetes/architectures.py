@@ -173,5 +173,5 @@ def _movable(
         space = application["name"].partition(" ")[0]
         for record in application["microservices"]:
             unit = by_name[space, record["name"]]
-            if not (unit.stays or unit.removed or _chooses(unit.spec)):
+            if not (unit.stays or _chooses(unit.spec)):
                 yield record, unit

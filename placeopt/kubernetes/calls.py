@@ -1,4 +1,4 @@
-"""Who calls whom: environment variables that name a Service, or the dependencies of an AppGroup.
+"""Who calls whom: environment variables that name a Service.
 
 An edge leads from one workload to another. A variable is read as an address where its name says
 so (``*_ADDR``, ``*_URL``, ...) or where its value has a port or a scheme. What names a Service of
@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import PodSpec, quantity
-from placeopt.kubernetes.quantities import whole_bytes
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.objects import PodSpec
 
 #: Namespace and name of a workload, whatever its kind.
 Key = tuple[str, str]
@@ -39,7 +37,7 @@ class Edge:
     ----------
     source, target : Key
     limit : float or None
-        The network cost that an AppGroup allows.
+        What it may take at most, in ms.
     """
 
     source: Key
@@ -57,15 +55,6 @@ class WorkloadGraph:
     """The calls between the workloads of a cluster."""
 
     edges: dict[tuple[Key, Key], Edge] = field(default_factory=dict)
-    groups: dict[Key, str] = field(default_factory=dict)  # workload -> AppGroup
-
-    def add(self, edge: Edge) -> None:
-        """Add an edge; where there is one already, the lower limit stays."""
-        known = self.edges.get((edge.source, edge.target))
-        if known is None:
-            self.edges[edge.source, edge.target] = edge
-        elif edge.limit is not None and (known.limit is None or edge.limit < known.limit):
-            known.limit = edge.limit
 
     def callees(self) -> dict[Key, list[Key]]:
         """Return caller -> called, in the order in which the calls were found."""
@@ -83,8 +72,6 @@ def graph(cluster: ClusterObjects, workloads: Workloads) -> WorkloadGraph:
         for container in (*spec.inits, *spec.containers):
             for name, value in container.environment:
                 _follow(result, key, name, value, targets)
-    for view in cluster.app_groups:
-        _dependencies(result, view, workloads)
     return result
 
 
@@ -142,7 +129,7 @@ def _follow(
             continue
         for target in targets[service]:
             if target != key:
-                found.add(Edge(key, target))
+                found.edges.setdefault((key, target), Edge(key, target))
 
 
 def _host(text: str) -> str | None:
@@ -168,39 +155,3 @@ def _service(
     if len(parts) >= 4 and parts[3] == "svc":
         candidates.append((parts[2], parts[1]))
     return next((c for c in candidates if c in targets), None)
-
-
-def _dependencies(found: WorkloadGraph, view: View, workloads: Workloads) -> None:
-    """Add the edges of an AppGroup; its workloads are found by name, then by the selector."""
-    group = view["metadata"]["name"].text("?")[:253]
-    for entry in view["spec"]["workloads"].items():
-        caller = _reference(entry["workload"], workloads, group)
-        if caller is not None:
-            found.groups[caller] = group
-        for dependency in entry["dependencies"].items():
-            callee = _reference(dependency["workload"], workloads, group)
-            if dependency["minBandwidth"]:
-                quantity(dependency["minBandwidth"], whole_bytes)
-                note("not-expressed", "AppGroup: minBandwidth", group)
-            limit = (
-                dependency["maxNetworkCost"].number(0.0) if dependency["maxNetworkCost"] else None
-            )
-            if caller is not None and callee is not None and caller != callee:
-                found.add(Edge(caller, callee, limit))
-
-
-def _reference(view: View, workloads: Workloads, group: str) -> Key | None:
-    """Return the workload that an AppGroup names."""
-    view.mapping()
-    space, name = view["namespace"].text("default"), view["name"].text()
-    selector = view["selector"].text()
-    if (space, name) in workloads:
-        return space, name
-    for key, (labels, _) in workloads.items():
-        known_as = (key[1], labels.get("app"), labels.get("app.kubernetes.io/name"))
-        if key[0] == space and selector and selector in known_as:
-            return key
-    note(
-        "ignored", f"AppGroup {group}: workloads that are not in the files", f"{space}/{name}"[:300]
-    )
-    return None

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
@@ -36,33 +39,30 @@ from placeopt.kubernetes.objects import (
 from placeopt.kubernetes.pool_disruption import MAX_SAID, disruption_notes, shown
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, LABEL_KEY, Source, View, read, require_whole
-from placeopt.kubernetes.tables import TableRow, read_rows
+from placeopt.kubernetes.reading import LABEL, View, read, require_whole
+from placeopt.kubernetes.tables import (
+    CellError,
+    Cpu,
+    CpuRoom,
+    Labels,
+    Memory,
+    MemoryRoom,
+    Price,
+    Resources,
+    TableRow,
+    Taints,
+    Word,
+    cell,
+    rows,
+    whole,
+)
 
 #: Nodes of a machine type, zone and price where nothing is said.
 DEFAULT_COUNT = 20
 _MAX_COUNT, _MAX_NODES = 10_000, 100_000
-_COLUMNS = (
-    "machine_type",
-    "cpu",
-    "memory",
-    "zone",
-    "region",
-    "on_demand_usd_per_hour",
-    "spot_usd_per_hour",
-    "count",
-    "labels",
-    "taints",
-    "resources",
-    "pods",
-    "reserved_cpu",
-    "reserved_memory",
-    "architecture",
-)
 _LEASE = "karpenter.sh/capacity-type"
 _LEASES = {"on-demand": PRICES["on-demand"], "spot": PRICES["spot"]}
 _IMPLIED = {"kubernetes.io/os": "linux"}
-_EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
 
 @dataclass
@@ -98,7 +98,7 @@ class _Machine:
         said = {TYPE: self.kind, ZONE: self.zone, REGION: self.region, _LEASE: self.lease}
         said |= {ARCH: of_machine_type(self.kind) or AMD64}
         labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
-        empty = View({}, Source("", "", is_json=True))
+        empty = View.nothing()
         pods = {} if self.pods is None else {"pods": self.pods}
         return [
             KubernetesNode(
@@ -160,8 +160,7 @@ def read_candidates(
                 remedy="give objects of the kind NodePool, or CSV",
             )
     else:
-        machines = list[_Machine]()
-        read_rows(path, _COLUMNS[:3], _COLUMNS[3:], lambda row: machines.extend(_rows(row, region)))
+        machines = [m for row in rows(path, _MachineRow) for m in row.machines(region)]
     if sum(m.count for m in machines) > _MAX_NODES:
         raise DocumentError(
             f"more than {_MAX_NODES:,} nodes to buy",
@@ -199,7 +198,7 @@ def of_machine_types(
         With the room that is left beside what EKS reserves; as many as of a line of CSV.
     """
     results: dict[str, list[KubernetesNode]] = {}
-    nothing = [View({}, Source("", "", is_json=True))]
+    nothing = [View.nothing()]
     for (place, kind), offer in book.offers.items():
         if {"cpu_cores", "memory_gib", PRICES["on-demand"]} <= offer.keys():
             for zone in (zone for region, zone in places if region == place):
@@ -219,91 +218,63 @@ def node_of(name: str, place: str, kind: str) -> KubernetesNode:
 # -- CSV -------------------------------------------------------------------------------------------
 
 
-def _rows(row: TableRow, region: str | None) -> list[_Machine]:
-    """Return the machines of a line: for each zone and each price one."""
-    size = row.size(capacity=True)
-    cpu, memory = (
-        _reserved(row, column, convert)
-        for column, convert in (("reserved_cpu", millicores), ("reserved_memory", whole_bytes))
-    )
-    zones = [z.strip() for z in row.cells.get("zone", "").split(";")] or [""]
+def _zones(text: str, column: str) -> tuple[str, ...]:
+    zones = tuple(zone.strip() for zone in text.split(";"))
     for zone in zones:
         if not LABEL.fullmatch(zone):
-            raise row.fault(f"zone is {zone[:60]!a}", "legal: names, several separated by ;")
-    made = _Machine(
-        kind=row.word("machine_type"),
-        cpu=max(0, size.cpu - cpu),
-        memory=max(0, size.memory - memory),
-        price=0.0,
-        lease="",
-        region=row.word("region") if row.cells.get("region") else region or "",
-        count=_whole(row, "count") or DEFAULT_COUNT,
-        pods=_whole(row, "pods"),
-        labels=_labels(row),
-        taints=[_taint(row, text) for text in row.parts("taints")],
-        resources=dict(_resource(row, text) for text in row.parts("resources")),
-    )
-    prices = {lease: row.number(column, maximum="1e6") for lease, column in _LEASES.items()}
-    results = [
-        replace(made, zone=zone, lease=lease, price=float(price))
-        for zone in zones
-        for lease, price in prices.items()
-        if price is not None
-    ]
-    if not results:
-        raise row.fault("no price", f"fill in {' or '.join(_LEASES.values())}")
-    return results
+            raise CellError(f"zone is {zone[:60]!a}", "legal: names, several separated by ;")
+    return zones
 
 
-def _labels(row: TableRow) -> dict[str, str]:
-    """Return the labels of a line, with that of the column ``architecture``."""
-    labels, said = row.labels(), row.cells.get("architecture", "")
-    if not said:
-        return labels
-    if said not in (AMD64, ARM64) or labels.get(ARCH, said) != said:
-        raise row.fault(
-            f"architecture is {said[:60]!a}", f"legal: {AMD64}, {ARM64}; as in labels, if there"
-        )
-    return labels | {ARCH: said}
+class _MachineRow(TableRow):
+    """A line of a table of machines that could be bought."""
 
+    machine_type: Word
+    cpu: CpuRoom
+    memory: MemoryRoom
+    zone: Annotated[tuple[str, ...], cell(_zones)] = ("",)
+    region: Word | None = None
+    on_demand_usd_per_hour: Price | None = None
+    spot_usd_per_hour: Price | None = None
+    count: Annotated[int, whole(1, _MAX_COUNT)] = DEFAULT_COUNT
+    labels: Labels = Field(default_factory=dict)
+    taints: Taints = ()
+    resources: Resources = Field(default_factory=dict)
+    pods: Annotated[int, whole(1, _MAX_COUNT)] | None = None
+    reserved_cpu: Cpu = 0
+    reserved_memory: Memory = 0
+    architecture: str | None = None
 
-def _reserved(row: TableRow, column: str, convert: Callable[..., int]) -> int:
-    """Return what the system takes of a machine; 0 where nothing is said."""
-    text = row.cells.get(column, "")
-    try:
-        return convert(text) if text else 0
-    except DocumentError as error:
-        raise row.fault(f"{column}: {error.problem}", error.remedy or "") from None
+    @model_validator(mode="after")
+    def _is_complete(self) -> _MachineRow:
+        said = self.architecture
+        if said and (said not in (AMD64, ARM64) or self.labels.get(ARCH, said) != said):
+            legal = f"legal: {AMD64}, {ARM64}; as in labels, if there"
+            raise CellError(f"architecture is {said[:60]!a}", legal)
+        if self.on_demand_usd_per_hour is None and self.spot_usd_per_hour is None:
+            raise CellError("no price", f"fill in {' or '.join(_LEASES.values())}")
+        return self
 
-
-def _whole(row: TableRow, column: str) -> int | None:
-    value = row.number(column, maximum=str(_MAX_COUNT))
-    if value is None:
-        return None
-    if value != int(value) or value < 1:
-        raise row.fault(f"{column} is {value}", f"legal: a whole number, 1 to {_MAX_COUNT:,}")
-    return int(value)
-
-
-def _taint(row: TableRow, text: str) -> tuple[str, str, str]:
-    """Read ``key=value:Effect`` or ``key:Effect``, as ``kubectl taint`` does."""
-    pair, _, effect = text.rpartition(":")
-    key, _, value = pair.partition("=")
-    if effect not in _EFFECTS or not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-        raise row.fault(
-            f"{text[:60]!a} is no taint", f"legal: key=value:EFFECT of {', '.join(_EFFECTS)}"
-        )
-    return key, value, effect
-
-
-def _resource(row: TableRow, text: str) -> tuple[str, int]:
-    """Read ``nvidia.com/gpu=1``: a further resource in whole units."""
-    key, _, amount = text.partition("=")
-    if not LABEL_KEY.fullmatch(key) or not amount.isascii() or not amount.isdigit():
-        raise row.fault(
-            f"{text[:60]!a} is no resource", "legal: name=units such as nvidia.com/gpu=1"
-        )
-    return key, min(int(amount), 10**9)
+    def machines(self, region: str | None) -> Iterator[_Machine]:
+        """Yield the machines of the line: for each zone and each price one."""
+        own = {ARCH: self.architecture} if self.architecture else {}
+        for zone in self.zone:
+            for lease, column in _LEASES.items():
+                if (price := getattr(self, column)) is not None:
+                    yield _Machine(
+                        kind=self.machine_type,
+                        cpu=max(0, self.cpu - self.reserved_cpu),
+                        memory=max(0, self.memory - self.reserved_memory),
+                        price=float(price),
+                        lease=lease,
+                        zone=zone,
+                        region=self.region or region or "",
+                        count=self.count,
+                        pods=self.pods,
+                        labels=self.labels | own,
+                        taints=list(self.taints),
+                        resources=self.resources,
+                    )
 
 
 # -- NodePools -------------------------------------------------------------------------------------

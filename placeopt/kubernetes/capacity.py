@@ -4,36 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
+
+from pydantic import Field
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.architectures import ARCH, of_machine_type
 from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.labels import REGION, TYPE, ZONE
+from placeopt.kubernetes.labels import HOSTNAME, REGION, TYPE, ZONE
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
-from placeopt.kubernetes.reading import NAME, Source, View
+from placeopt.kubernetes.reading import NAME, View
 from placeopt.kubernetes.replicas import Replica, default_requests, unit_of_template
 from placeopt.kubernetes.sizes import NOTHING_ASKED, MissingRequests, PodSize, effective
-from placeopt.kubernetes.tables import TableRow, read_rows
+from placeopt.kubernetes.tables import (
+    CellError,
+    CpuRoom,
+    Labels,
+    MemoryRoom,
+    Price,
+    TableRow,
+    Word,
+    cell,
+    rows,
+    whole,
+)
 from placeopt.kubernetes.volumes import claims_of, signature, why_not
 
-_COLUMNS = (
-    "name",
-    "cpu",
-    "memory",
-    "zone",
-    "region",
-    "layer",
-    "instance_type",
-    "price",
-    "user_latency_ms",
-    "count",
-    "labels",
-    "pods",
-)
-_LABELS = (("zone", ZONE), ("region", REGION), ("instance_type", TYPE))
 #: What a node of a table is unless its labels say otherwise.
 _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}
 _BLOCKING = {"NoSchedule", "NoExecute"}
@@ -476,72 +475,61 @@ def _reaching(
 # -- nodes from CSV --------------------------------------------------------------------------------
 
 
+def _name(text: str, column: str) -> str:
+    if not NAME.fullmatch(text):
+        legal = "legal: lower-case letters, digits, - and ."
+        raise CellError(f"{text[:60]!a} is no name of a node", legal)
+    return text
+
+
+class _NodeRow(TableRow):
+    """A line of a table of nodes; `count` makes several of it."""
+
+    name: Annotated[str, cell(_name)]
+    cpu: CpuRoom
+    memory: MemoryRoom
+    zone: Word | None = None
+    region: Word | None = None
+    layer: Word | None = None
+    instance_type: Word | None = None
+    price: Price | None = None
+    user_latency_ms: Price | None = None
+    count: Annotated[int, whole(1, 10_000)] | None = None
+    labels: Labels = Field(default_factory=dict)
+    pods: Annotated[int, whole(0, 10_000)] | None = None
+
+    def nodes(self) -> Iterator[KubernetesNode]:
+        """Yield the nodes."""
+        said = {ZONE: self.zone, REGION: self.region, TYPE: self.instance_type}
+        labels = _IMPLIED | {key: value for key, value in said.items() if value} | self.labels
+        if ARCH not in labels and (known := of_machine_type(self.instance_type or "")):
+            labels[ARCH] = known
+        names = [f"{self.name}-{k + 1}" for k in range(self.count)] if self.count else [self.name]
+        for name in names:
+            yield KubernetesNode(
+                meta=ObjectMeta(View.nothing(), "", name, {HOSTNAME: name, **labels}),
+                cpu=self.cpu,
+                memory=self.memory,
+                price=None if self.price is None else float(self.price),
+                layer=self.layer,
+                further={} if self.pods is None else {"pods": self.pods},
+                user_latency_ms=float(self.user_latency_ms) if self.user_latency_ms else None,
+            )
+
+
 def read_nodes(path: AnyPath) -> list[KubernetesNode]:
-    """Read nodes from CSV.
+    """Read nodes from CSV, a `_NodeRow` each line; labels are written ``key=value;key=value``.
 
-    Columns: ``name, cpu, memory`` and, if wanted, ``zone, region, layer, instance_type, price,
-    user_latency_ms, count, labels, pods``.
-
-    Where ``pods`` says nothing, `machines.equipped` does. ``count`` makes several of a line;
-    ``labels`` are written ``key=value;key=value``. The operating system is linux unless they say
-    otherwise.
+    Where ``pods`` says nothing, `machines.equipped` does. The operating system is linux unless
+    labels say otherwise.
 
     Raises
     ------
     DocumentError
         Names the file, the line and what is legal.
     """
-    results: list[KubernetesNode] = []
-
-    def use(row: TableRow) -> None:
-        if len(results) <= _MAX_NODES:
-            results.extend(_csv_nodes(row))
-
-    read_rows(path, _COLUMNS[:3], _COLUMNS[3:], use)
-    if len(results) > _MAX_NODES:
+    found = rows(path, _NodeRow)
+    if sum(row.count or 1 for row in found) > _MAX_NODES:
         problem = f"more than {_MAX_NODES:,} nodes"
         raise DocumentError(problem, file=str(path), path="line 1", remedy="give fewer")
-    return results
-
-
-def _csv_nodes(row: TableRow) -> list[KubernetesNode]:
-    name = row.cells["name"]
-    if not NAME.fullmatch(name):
-        raise row.fault(
-            f"{name[:60]!a} is no name of a node", "legal: lower-case letters, digits, - and ."
-        )
-    labels = (
-        _IMPLIED
-        | {key: row.word(column) for column, key in _LABELS if row.cells.get(column)}
-        | row.labels()
-    )
-    if ARCH not in labels and (known := of_machine_type(row.cells.get("instance_type", ""))):
-        labels[ARCH] = known
-    cpu, memory = row.size(capacity=True)
-    count = row.number("count", maximum="10000")
-    if count is not None and (count != int(count) or count < 1):
-        raise row.fault(f"count is {count}", "legal: a whole number, 1 to 10000")
-    names = [name] if count is None else [f"{name}-{k + 1}" for k in range(int(count))]
-    price, user = row.number("price", maximum="1e6"), row.number("user_latency_ms", maximum="1e6")
-    further = {"pods": _pods(row)} if row.cells.get("pods") else {}
-    layer = row.word("layer") if row.cells.get("layer") else None
-    empty = View({}, Source(row.file, "", is_json=True))
-    return [
-        KubernetesNode(
-            meta=ObjectMeta(empty, "", n, {"kubernetes.io/hostname": n, **labels}),
-            cpu=cpu,
-            memory=memory,
-            price=None if price is None else float(price),
-            layer=layer,
-            further=further,
-            user_latency_ms=None if user is None else float(user),
-        )
-        for n in names
-    ]
-
-
-def _pods(row: TableRow) -> int:
-    pods = row.number("pods", maximum="10000")
-    if pods is None or pods != int(pods):
-        raise row.fault(f"pods is {pods}", "legal: a whole number, 0 to 10000")
-    return int(pods)
+    return [node for row in found for node in row.nodes()]

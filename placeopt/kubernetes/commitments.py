@@ -10,32 +10,33 @@ are to stay in use, then those with most on them. A node that is to be drained c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from typing import Annotated
+
+from pydantic import model_validator
 
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.leases import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.tables import TableRow, read_rows
-
-_COLUMNS = ("region", "nodes", "share")
-_MOST_NODES = "100000"
+from placeopt.kubernetes.tables import CellError, TableRow, Word, number, rows
 
 
-@dataclass(frozen=True)
-class Commitment:
-    """A commitment for machine types: a number of nodes, or a share of those that are there.
-
-    Exactly one of `nodes` and `share` is a number.
-    """
+class Commitment(TableRow):
+    """A commitment for machine types: a number of nodes, or a share of those that are there."""
 
     machine_type: str
-    region: str | None
-    nodes: Decimal | None
-    share: Decimal | None
+    region: Word | None = None
+    nodes: Annotated[Decimal, number("100000")] | None = None
+    share: Annotated[Decimal, number("1")] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Commitment:
+        if (self.nodes is None) == (self.share is None):
+            raise CellError("neither nodes nor share, or both", "fill in one of the two")
+        return self
 
     def covers(self, node: KubernetesNode, region: str | None) -> bool:
         """Return whether the commitment holds for a node; `region` is of nodes that name none."""
@@ -58,22 +59,14 @@ def read_commitments(path: AnyPath) -> list[Commitment]:
     DocumentError
         Names the file, the line and what is legal.
     """
-    results: list[Commitment] = []
+    seen = set[tuple[str, str | None]]()
 
-    def use(row: TableRow) -> None:
-        nodes, share = row.number("nodes", maximum=_MOST_NODES), row.number("share", maximum="1")
-        if (nodes is None) == (share is None):
-            raise row.fault("neither nodes nor share, or both", "fill in one of the two")
-        kind = row.cells["machine_type"]
-        if not kind:
-            raise row.fault("machine_type is empty", "fill it in; * stands for any characters")
-        region = row.word("region") if row.cells.get("region") else None
-        if any((c.machine_type, c.region) == (kind, region) for c in results):
-            raise row.fault(f"{kind[:60]} stands twice", "keep one of the two")
-        results.append(Commitment(kind, region, nodes, share))
+    def use(row: Commitment) -> None:
+        if (row.machine_type, row.region) in seen:
+            raise row.fault(f"{row.machine_type[:60]} stands twice", "keep one of the two")
+        seen.add((row.machine_type, row.region))
 
-    read_rows(path, ("machine_type",), _COLUMNS, use)
-    return results
+    return rows(path, Commitment, use)
 
 
 def paid_shares(

@@ -1,8 +1,7 @@
-"""Dumps of other tools: ``kubectl cluster-info dump`` and exports of kube-scheduler-simulator.
+"""Dumps of ``kubectl cluster-info dump``.
 
-``kubectl cluster-info dump`` prints lists of objects behind each other, then the logs of all
-containers, each between two lines of its own; ``--output-directory`` makes a folder of files. The
-simulator exports one object, whose fields are lists of objects that do not say their kind.
+It prints lists of objects behind each other, then the logs of all containers, each between two
+lines of its own; ``--output-directory`` makes a folder of files.
 """
 
 from __future__ import annotations
@@ -10,51 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 
 #: Files of a folder that are read, by the end of their names, and how many there may be.
 _READ, _MAX_FILES = (".json", ".yaml", ".yml"), 20_000
-#: Field of an export of kube-scheduler-simulator -> kind of the objects in its list.
-_EXPORTED = {
-    "pods": "Pod",
-    "nodes": "Node",
-    "pvs": "PersistentVolume",
-    "pvcs": "PersistentVolumeClaim",
-    "storageClasses": "StorageClass",
-    "priorityClasses": "PriorityClass",
-    "namespaces": "Namespace",
-}
-#: Other fields of an export: what the scheduler is told, not what there is.
-_PASSED_OVER = {"schedulerConfig"}
 _START = "==== START logs for container "
 _LOG = re.compile(
     rf"^{_START}(?P<which>.*) ====\n.*?==== END logs for container (?P=which) ====$",
     re.DOTALL | re.MULTILINE,
 )
-
-
-def exported(value: Any) -> dict[str, str]:
-    """Return field -> kind of the lists of an export of kube-scheduler-simulator.
-
-    It is empty for anything else.
-
-    Examples
-    --------
-    >>> exported({"pods": [], "nodes": [], "schedulerConfig": {}})
-    {'pods': 'Pod', 'nodes': 'Node'}
-    >>> exported({"kind": "List", "items": []})
-    {}
-    """
-    if not isinstance(value, dict) or "kind" in value or not {"pods", "nodes"} & value.keys():
-        return {}
-    known = all(
-        key in _PASSED_OVER or (key in _EXPORTED and (part is None or isinstance(part, list)))
-        for key, part in value.items()
-    )
-    return {key: kind for key, kind in _EXPORTED.items() if key in value} if known else {}
 
 
 def without_logs(text: str) -> str:

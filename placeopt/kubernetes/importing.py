@@ -16,7 +16,6 @@ from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_y
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import calls, manifests
-from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
@@ -35,7 +34,6 @@ from placeopt.kubernetes.parts import ImportedInstance
 from placeopt.kubernetes.price_files import read_prices
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay
 from placeopt.kubernetes.reading import STDIN, View
-from placeopt.kubernetes.replica_counts import scale
 from placeopt.kubernetes.replicas import Replica, units
 from placeopt.kubernetes.staying import held, require_pins
 from placeopt.kubernetes.unsaid import name_dropped_rules
@@ -320,7 +318,7 @@ def cluster_stage(
         with tolerated():
             graph = calls.graph(objects, workloads)
         with tolerated():
-            delays = latencies(latency, objects.topologies)
+            delays = latencies(latency)
         for view in objects.policies:
             text = "PropagationPolicy: placements are what the plan decides"
             note("ignored", text, view["metadata"]["name"].name("?"))
@@ -342,12 +340,10 @@ def problem_stage(
 
 
 def _replicas(objects: ClusterObjects, target: str, options: ImportOptions) -> list[Replica]:
-    """Return the replicas of a cluster, as many as there shall be, and which of them stay."""
+    """Return the replicas of a cluster, and which of them stay."""
     results = units(objects, options.rules)
     with tolerated():
         require_pins(results, options.rules)
-    with tolerated():
-        results = scale(results, options.replicas, Admission(objects))
     if target not in _ANEW or (target == "edge-cloud" and objects.pods):
         results = held(objects, results, options.rules)
     else:
@@ -445,7 +441,6 @@ def _refuse_wishes(options: ImportOptions, target: str) -> None:
         "--max-spot-share": options.max_spot_share < 1,
         "--headroom": options.headroom > 0,
         "--survive": options.survive,
-        "--replicas": options.replicas,
         "--commitments": options.commitments,
     }
     for flag, value in wanted.items():

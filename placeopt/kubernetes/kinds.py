@@ -34,8 +34,6 @@ KINDS = {
     "Ingress": ("networking.k8s.io", "extensions"),
     "HorizontalPodAutoscaler": ("autoscaling",),
     "VerticalPodAutoscaler": ("autoscaling.k8s.io",),
-    "AppGroup": ("appgroup.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
-    "NetworkTopology": ("networktopology.diktyo.x-k8s.io", "scheduling.sigs.k8s.io"),
     "Cluster": ("cluster.karmada.io",),
     "PropagationPolicy": ("policy.karmada.io",),
     "ClusterPropagationPolicy": ("policy.karmada.io",),
@@ -122,42 +120,6 @@ _MATTER = {
     ),
 }
 _CHANGE = {kind: change for change, kinds in _MATTER.items() for kind in kinds}
-#: Kinds of Kubernetes itself that no plan depends on.
-_IDLE = {
-    "APIService",
-    "Binding",
-    "CSIDriver",
-    "CertificateSigningRequest",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "ConfigMap",
-    "ControllerRevision",
-    "CustomResourceDefinition",
-    "EndpointSlice",
-    "Endpoints",
-    "Event",
-    "FlowSchema",
-    "Gateway",
-    "GatewayClass",
-    "HTTPRoute",
-    "IPAddress",
-    "IngressClass",
-    "Lease",
-    "NetworkPolicy",
-    "NodeMetrics",
-    "PodMetrics",
-    "PodTemplate",
-    "PriorityLevelConfiguration",
-    "Role",
-    "RoleBinding",
-    "Secret",
-    "ServiceAccount",
-    "ServiceCIDR",
-    "VolumeAttributesClass",
-    "VolumeSnapshot",
-    "VolumeSnapshotClass",
-    "VolumeSnapshotContent",
-}
 
 
 def absent(held: Collection[str], *, volumes: bool = False) -> list[str]:
@@ -185,12 +147,10 @@ def note_of(kind: str) -> tuple[str, str]:
     Examples
     --------
     >>> note_of("Secret")
-    ('ignored', 'Secret: no plan depends on it')
+    ('ignored', 'Secret is not read')
     >>> note_of("ResourceSlice")
     ('not-expressed', 'ResourceSlice is not read: which nodes have the devices of resource claims')
     """
     if kind in _CHANGE:
         return "not-expressed", f"{kind} is not read: {_CHANGE[kind]}"
-    if kind in _IDLE:
-        return "ignored", f"{kind}: no plan depends on it"
-    return "ignored", f"{kind}: not known, what it could change neither"
+    return "ignored", f"{kind} is not read"

@@ -1,18 +1,17 @@
-"""Latencies between places in ms: from a CSV table, or the costs of a NetworkTopology."""
+"""Latencies between places in ms, from a CSV table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
+from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.reading import LABEL, NAME, View
-from placeopt.kubernetes.tables import TableRow, read_rows
-
-_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+from placeopt.kubernetes.reading import LABEL, NAME
+from placeopt.kubernetes.tables import decimal, lines
+from placeopt.kubernetes.yaml_reading import fault
 
 
 @dataclass
@@ -44,8 +43,8 @@ class Latencies:
         return None
 
 
-def latencies(path: AnyPath | None, topologies: Iterable[View]) -> Latencies:
-    """Read a table of latencies; costs of NetworkTopology objects fill in what it does not have.
+def latencies(path: AnyPath | None) -> Latencies:
+    """Read a table of latencies.
 
     Raises
     ------
@@ -53,8 +52,6 @@ def latencies(path: AnyPath | None, topologies: Iterable[View]) -> Latencies:
         Names the file, the line and what is wrong.
     """
     result = Latencies()
-    for view in topologies:
-        _read_topology(view, result)
     if path is not None:
         _read_table(path, result)
     for one, row in result.table.items():
@@ -64,65 +61,26 @@ def latencies(path: AnyPath | None, topologies: Iterable[View]) -> Latencies:
 
 
 def _read_table(path: AnyPath, found: Latencies) -> None:
-    lines = 0
-
-    def use(row: TableRow) -> None:
-        nonlocal lines
-        lines += 1
-        first, *places = row.cells
-        origin = row.cells[first]
-        for name in (origin, *places) if lines == 1 else (origin,):
-            if not name or not (NAME.fullmatch(name) or LABEL.fullmatch(name)):
-                raise row.fault(f"{name[:60]!a} is no place", "name nodes, zones or regions")
-        for place in places:
-            ms = row.number(place)
-            if ms is not None:
-                found.table.setdefault(origin, {})[place] = float(ms)
-
-    read_rows(path, (), None, use)
-    if not lines:
+    listed, faults = list(lines(path)), Faults()
+    for k, (file, line, cells) in enumerate(listed):
+        with faults.gather():
+            (_, origin), *row = cells().items()
+            for name in (origin, *(place for place, _ in row)) if k == 0 else (origin,):
+                if not name or not (NAME.fullmatch(name) or LABEL.fullmatch(name)):
+                    what = f"{name[:60]!a} is no place"
+                    raise fault(file, line, what, "name nodes, zones or regions")
+            for place, text in row:
+                ms = decimal(text) if text else None
+                if text and (ms is None or not 0 <= ms <= 10**9):
+                    remedy = "legal: a number, 0 to 1e9"
+                    raise fault(file, line, f"{place} is {text[:60]!a}", remedy)
+                if ms is not None:
+                    found.table.setdefault(origin, {})[place] = float(ms)
+    faults.check()
+    if not listed:
         raise DocumentError(
             "no rows below the header",
             file=str(path),
             path="line 1",
             remedy="row = origin, column = destination, cells in ms",
         )
-
-
-def _read_topology(view: View, found: Latencies) -> None:
-    for weights in view["spec"]["weights"].items():
-        if weights["name"].text("UserDefined") != "UserDefined":
-            note(
-                "ignored",
-                "NetworkTopology: weights other than UserDefined",
-                weights["name"].text()[:60],
-            )
-            continue
-        lists = list(weights["costList"].items()) or list(weights["topologyList"].items())
-        for costs in lists:
-            if costs["topologyKey"].text() not in (_ZONE, _REGION):
-                note(
-                    "ignored",
-                    "NetworkTopology: costs by other keys than zone and region",
-                    costs["topologyKey"].text()[:100],
-                )
-                continue
-            for origin in (costs["originCosts"] or costs["originList"]).items():
-                _read_costs(origin, found)
-    note("assumption", "the networkCost of a NetworkTopology is taken as ms")
-
-
-def _read_costs(origin: View, found: Latencies) -> None:
-    here = _place(origin, "origin")
-    for cost in (origin["costs"] or origin["costList"]).items():
-        there = _place(cost, "destination")
-        found.table.setdefault(here, {})[there] = cost["networkCost"].number(0.0)
-
-
-def _place(view: View, key: str) -> str:
-    place = view[key].text()
-    if not place or not LABEL.fullmatch(place):
-        raise view.fault(
-            f"{place[:60]!a} is no zone or region", f"give {key}: the value of a label"
-        )
-    return place

@@ -1,7 +1,7 @@
 """The objects of a set of files: lists of `kubectl get -o json` and multi-document manifests.
 
-Objects of Karmada, AppGroup and NetworkTopology are read, too. Other kinds are passed over and
-named by what they could change (`placeopt.kubernetes.kinds`).
+Objects of Karmada are read, too. Other kinds are passed over and named by what they could change
+(`placeopt.kubernetes.kinds`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes import objects
-from placeopt.kubernetes.dumps import exported, with_folders
+from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.kinds import ABSENT, KINDS, UNSPACED, WORKLOADS, absent, matters, note_of
 from placeopt.kubernetes.labels import REGION, ZONE, completed
@@ -68,8 +68,6 @@ class ClusterObjects:
     lost_claims: set[tuple[str, str]] = field(default_factory=set)  # or being deleted
     leaving: set[str] = field(default_factory=set)  # namespaces that are being deleted
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
-    app_groups: list[View] = field(default_factory=list)
-    topologies: list[View] = field(default_factory=list)
     policies: list[View] = field(default_factory=list)
     recommendations: list[View] = field(default_factory=list)
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(
@@ -218,7 +216,7 @@ def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
     for value in (view.value for _, views in documents for view in views):
         if not isinstance(value, dict):
             continue
-        for node in (value, *_members(value.get("items")), *_members(value.get("nodes"))):
+        for node in (value, *_members(value.get("items"))):
             labels = (node.get("metadata") or {}).get("labels") if isinstance(node, dict) else None
             known = completed(labels, {}) if isinstance(labels, dict) else {}
             if isinstance(zone := known.get(ZONE), str):
@@ -248,11 +246,6 @@ def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
 
     Members of a PodList need not say that they are pods.
     """
-    if parts := exported(view.value):
-        for key, what in parts.items():
-            for item in view[key].items():
-                yield from _flat(item, depth + 1, what)
-        return
     own = None
     with tolerated():
         own = _kind_of(view, depth, kind)
@@ -367,8 +360,6 @@ def _may_make_pods(view: View) -> bool:
 
 #: Objects kept as they stand: kind -> where.
 _KEPT: dict[str, Callable[[ClusterObjects], list[View]]] = {
-    "AppGroup": attrgetter("app_groups"),
-    "NetworkTopology": attrgetter("topologies"),
     "PropagationPolicy": attrgetter("policies"),
     "ClusterPropagationPolicy": attrgetter("policies"),
     "VerticalPodAutoscaler": attrgetter("recommendations"),

@@ -17,11 +17,10 @@ from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.manifests import ClusterObjects, load
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
-from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective, resized
-from placeopt.kubernetes.tables import TableRow, decimal, read_rows
+from placeopt.kubernetes.tables import Cpu, Memory, Price, TableRow, Word, decimal, rows
 
 #: (namespace, kind, name) of a workload; CSV says no kind.
 _Owner = tuple[str, str, str]
@@ -193,9 +192,8 @@ def _policies(view: View) -> Iterable[View]:
 
 
 def _read_csv(path: AnyPath, found: NewRequests) -> None:
-    def use(row: TableRow) -> None:
-        space, name = row.word("namespace", "default"), row.word("workload")
-        container = row.cells.get("container", "")
+    def use(row: _Request) -> None:
+        space, name, container = row.namespace, row.workload, row.container
         targets = found.containers.get((space, "", name), {})
         if (space, name) in found.pods or container in targets or (targets and not container):
             text = f"{space}/{name} stands twice" + (
@@ -203,20 +201,31 @@ def _read_csv(path: AnyPath, found: NewRequests) -> None:
             )
             raise row.fault(text, "keep one line for the pod, or one for each of its containers")
         if container:
-            found.containers.setdefault((space, "", name), {})[container] = _amounts(row)
+            found.containers.setdefault((space, "", name), {})[container] = row.cpu, row.memory
+        elif row.cpu is None or row.memory is None:
+            raise row.fault("cpu or memory of a whole pod is empty", "fill it in")
         else:
-            found.pods[space, name] = row.size()
+            found.pods[space, name] = PodSize(row.cpu, row.memory)
 
-    read_rows(path, ("workload", "cpu", "memory"), ("namespace", "container"), use)
+    rows(path, _Request, use)
 
 
-def _amounts(row: TableRow) -> Amounts:
-    """Return the cells of a container; None where one is empty."""
-    try:
-        cpu, memory = row.cells["cpu"], row.cells["memory"]
-        return (millicores(cpu) if cpu else None), (whole_bytes(memory) if memory else None)
-    except DocumentError as error:
-        raise row.fault(error.problem, error.remedy or "") from None
+class _Request(TableRow):
+    """A line of new requests: of a container, or of a whole pod."""
+
+    workload: Word
+    cpu: Cpu | None = None
+    memory: Memory | None = None
+    namespace: Word = "default"
+    container: str = ""
+
+
+class _Time(TableRow):
+    """A line of execution times."""
+
+    service: Word
+    ms: Price
+    kind: str = ""
 
 
 def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
@@ -240,13 +249,4 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
 
 
 def _times(path: str) -> dict[tuple[str, str], float]:
-    result = dict[tuple[str, str], float]()
-
-    def use(row: TableRow) -> None:
-        ms = row.number("ms", maximum="1e6")
-        if ms is None:
-            raise row.fault("ms is empty", "fill it in")
-        result[row.word("service"), row.cells.get("kind", "")] = float(ms)
-
-    read_rows(path, ("service", "ms"), ("kind",), use)
-    return result
+    return {(row.service, row.kind): float(row.ms) for row in rows(path, _Time)}

@@ -1,93 +1,161 @@
-"""What the user of an import says where the files do not."""
+"""What the user of an import says where the files do not: once, for Python and the command line.
+
+Each field that has an `Ask` is an option of ``placeopt import kubernetes``; `commands.asking` makes
+them. This module is loaded with every command, so that it loads nothing that is large itself.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
 
-from placeopt.kubernetes.calls import Key
-from placeopt.kubernetes.commitments import Commitment
-from placeopt.kubernetes.new_requests import NewRequests
-from placeopt.kubernetes.replicas import MovingRules
+from placeopt.kubernetes.moving import MOVE, PRICES, TIME, Ask, MovingRules
+
+if TYPE_CHECKING:
+    from placeopt.kubernetes.commitments import Commitment
+    from placeopt.kubernetes.new_requests import NewRequests
+else:  # types of what is read when it is asked for
+    Commitment = NewRequests = Any
+
+
+def _no_requests() -> NewRequests:
+    from placeopt.kubernetes.new_requests import NewRequests
+
+    return NewRequests()
 
 
 @dataclass
 class ImportOptions:
-    """What the user says where the files do not.
+    """What the user says where the files do not."""
 
-    Parameters
-    ----------
-    name : str
-        Of the instance.
-    rules : MovingRules
-        What may move, and what is assumed of missing requests.
-    missing_prices : str
-        ``error``, or ``default=USD``.
-    any_architecture : bool
-        Whether pods of rolling updates may go to architectures on which their images are not known
-        to run.
-    commitments : tuple of Commitment
-        What of the nodes of a rolling update is paid for already.
-    region : str, optional
-        Of nodes and prices that name none.
-    drain, drain_cordoned :
-        Nodes to empty.
-    leave_out : bool
-        Whether replicas that no node has room for are left out; else they are an error.
-    headroom : float
-        Share of every node's room that rolling updates keep free.
-    spread : tuple of str
-        ``node`` or ``zone``, over which rolling updates spread every workload.
-    max_share : float
-        Largest share of a workload's replicas on one node, in rolling updates.
-    max_spot_share : float
-        Largest share of the nodes in use that spot nodes of one machine type may be where a rolling
-        update newly uses one of them.
-    survive : tuple of str
-        What rolling updates keep when a node is lost: ``replicas``, or ``room`` for each pod.
-    max_latency_ms : float, optional
-        Limit of every call for which no AppGroup has one.
-    new_requests : NewRequests
-        What workloads shall ask for.
-    replicas : dict of Key to int
-        How many replicas running Deployments shall have, in rolling updates.
-    source, gateway, origin : str, optional
-        A node (edge-cloud), a service (rescheduling), a place (temporal).
-    network_cost, data : float
-        Of edge-cloud: per unit of data, and the data of a microservice.
-    execution_ms : float
-        Of rescheduling: time of a service on any machine, unless `execution` says otherwise:
-        (service, kind) -> ms.
-    user_latency_ms : float, optional
-    parallel_calls : bool
-    horizon, slot_hours, duration : temporal
-    """
-
-    name: str = "cluster"
+    name: Annotated[str, Ask("Name of the instance (default: that of the output).")] = "cluster"
     rules: MovingRules = field(default_factory=MovingRules)
-    missing_prices: str = "error"
-    commitments: tuple[Commitment, ...] = ()
-    any_architecture: bool = False
-    region: str | None = None
-    drain: tuple[str, ...] = ()
-    drain_cordoned: bool = False
-    leave_out: bool = False
-    headroom: float = 0.0
-    spread: tuple[str, ...] = ()
-    max_share: float = 1.0
-    max_spot_share: float = 1.0
-    survive: tuple[str, ...] = ()
-    max_latency_ms: float | None = None
-    new_requests: NewRequests = field(default_factory=NewRequests)
-    replicas: dict[Key, int] = field(default_factory=dict)
-    source: str | None = None
-    gateway: str | None = None
-    origin: str | None = None
-    network_cost: float = 0.0
-    data: float = 1.0
-    execution_ms: float = 10.0
-    execution: dict[tuple[str, str], float] = field(default_factory=dict)
-    user_latency_ms: float | None = None
-    parallel_calls: bool = False
-    horizon: int = 24
-    slot_hours: float = 1.0
-    duration: int | None = None
+    drain_cordoned: Annotated[
+        bool,
+        Ask("Cordoned nodes: leave-out or drain.", MOVE, "cordoned", ("leave-out", "drain")),
+    ] = False
+    drain: Annotated[
+        tuple[str, ...], Ask("Node that must be empty at the end. Repeatable.", MOVE)
+    ] = ()
+    any_architecture: Annotated[
+        bool,
+        Ask(
+            "rolling-update: known (pods stay on architectures that their images are known to run "
+            "on) or any.",
+            MOVE,
+            "architectures",
+            ("known", "any"),
+        ),
+    ] = False
+    leave_out: Annotated[
+        bool,
+        Ask(
+            "Replicas that no node has room for: error or leave-out.",
+            name="unplaceable",
+            words=("error", "leave-out"),
+        ),
+    ] = False
+    headroom: Annotated[
+        float,
+        Ask(
+            "rolling-update: share of every node's cpu and memory to keep free, such as 0.1.",
+            MOVE,
+            least=0,
+            most=0.9,
+        ),
+    ] = 0.0
+    spread: Annotated[
+        tuple[str, ...],
+        Ask(
+            "rolling-update: spread the replicas of every workload over nodes or zones. "
+            "Repeatable.",
+            MOVE,
+            words=("node", "zone"),
+            shown="node|zone",
+        ),
+    ] = ()
+    max_share: Annotated[
+        float,
+        Ask(
+            "rolling-update: maximum share of a workload's replicas on one node, such as 0.5.",
+            MOVE,
+            least=0.01,
+            most=1,
+        ),
+    ] = 1.0
+    max_spot_share: Annotated[
+        float,
+        Ask(
+            "rolling-update: maximum share of the nodes in use that are spot nodes of one machine "
+            "type, such as 0.3, where a plan adds one. One is always legal.",
+            MOVE,
+            least=0.01,
+            most=1,
+        ),
+    ] = 1.0
+    survive: Annotated[
+        tuple[str, ...],
+        Ask(
+            "rolling-update: survive the loss of any one node. replicas: workloads with several "
+            "replicas keep enough of them (one more goal). room: its pods fit on the other nodes "
+            "in use. Repeatable.",
+            MOVE,
+            words=("replicas", "room"),
+            shown="replicas|room",
+        ),
+    ] = ()
+    new_requests: Annotated[
+        NewRequests,
+        Ask(
+            "New requests of workloads: manifests, VerticalPodAutoscalers or CSV.",
+            MOVE,
+            is_file=True,
+        ),
+    ] = field(default_factory=_no_requests)
+    missing_prices: Annotated[
+        str,
+        Ask(
+            "Nodes without a price: error or default=0.10.",
+            PRICES,
+            words=("error", "default="),
+            given="error",
+        ),
+    ] = "error"
+    commitments: Annotated[
+        tuple[Commitment, ...],
+        Ask(
+            "rolling-update: CSV of nodes that are paid for in any case: machine_type, nodes or "
+            "share, region.",
+            PRICES,
+            is_file=True,
+        ),
+    ] = ()
+    region: Annotated[str | None, Ask("Region of nodes without a region label.", PRICES)] = None
+    max_latency_ms: Annotated[float | None, Ask("Latency limit of all calls.", PRICES, least=0)] = (
+        None
+    )
+    source: Annotated[str | None, Ask("edge-cloud: node that the data come from.", TIME)] = None
+    network_cost: Annotated[float, Ask("edge-cloud: cost per unit of data.", TIME, least=0)] = 0.0
+    gateway: Annotated[str | None, Ask("rescheduling: service that users call.", TIME)] = None
+    execution: Annotated[
+        tuple[float, dict[tuple[str, str], float]],
+        Ask(
+            "rescheduling: execution time of a service in ms, or CSV: service, kind, ms.",
+            TIME,
+            given="10",
+            shown="MS|CSV",
+            is_text=True,
+        ),
+    ] = (10.0, {})  # ms of any service; (service, kind) -> ms
+    user_latency_ms: Annotated[
+        float | None, Ask("rescheduling: latency from users to a node, in ms.", TIME, least=0)
+    ] = None
+    parallel_calls: Annotated[
+        bool, Ask("rescheduling: a service makes its calls in parallel.", TIME)
+    ] = False
+    horizon: Annotated[int, Ask("temporal: number of slots.", TIME, least=1)] = 24
+    slot_hours: Annotated[float, Ask("temporal: hours per slot.", TIME)] = 1.0
+    duration: Annotated[
+        int | None, Ask("temporal: slots that a workload runs (default: all).", TIME, least=1)
+    ] = None
+    origin: Annotated[str | None, Ask("temporal: place that requests come from.", TIME)] = None

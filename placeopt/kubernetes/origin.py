@@ -102,8 +102,6 @@ class NodeOrigin(Record):
     """``key=value:effect`` of those that keep pods away, sorted. Absent or null: not known."""
     absent: bool = False
     """Whether it is not in the cluster yet: to be bought, or made."""
-    member: str | None = None
-    """Member cluster of Karmada that it is a node of. Absent or null: it is none, or whole."""
     pool_asked: bool = False
     """Whether pods that may run there ask for its NodePool of Karpenter by name."""
     price: float | None = None

@@ -173,10 +173,9 @@ def largest(units: Iterable[Replica]) -> PodSize:
 
 
 def calls(cluster: ReadCluster, options: ImportOptions) -> Iterator[Edge]:
-    """Yield the calls, each with the limit of the options where it has none of its own."""
+    """Yield the calls, each with the limit of the options."""
     for edge in cluster.calls.edges.values():
-        limit = options.max_latency_ms if edge.limit is None else edge.limit
-        yield replace(edge, limit=limit)
+        yield replace(edge, limit=options.max_latency_ms)
 
 
 def flows(

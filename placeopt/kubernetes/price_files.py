@@ -1,4 +1,4 @@
-"""Files of prices, of six kinds.
+"""Files of prices, of five kinds.
 
 ===================  =============================================================================
 file                 how it is known
@@ -9,36 +9,28 @@ spot advisor         of AWS; JSON with ``spot_advisor``: savings over on-demand,
 OpenCost             CSV with ``MarketPriceHourly``
 plain                CSV with ``location, size`` and any of the numbers of an offer
 own                  JSON of the format ``placeopt/prices@1``
-NodeOverlay          objects of Karpenter: the one of the largest weight counts
 ===================  =============================================================================
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from typing import Annotated
+
+from pydantic import model_validator
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.prices import NUMBERS, PRICES, PriceBook, PriceOverlay, amount, apply
+from placeopt.kubernetes.prices import NUMBERS, PRICES, Offer, PriceBook, PriceOverlay, apply
 from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
-from placeopt.kubernetes.tables import TableRow, decimal, read_rows
+from placeopt.kubernetes.tables import CellError, Price, TableRow, Word, decimal, number, rows
 
-_OPENCOST = ("InstanceID", "AssetClass", "MarketPriceHourly")
-_OPENCOST_MORE = (
-    "EndTimestamp",
-    "EndTimeStamp",
-    "Region",
-    "InstanceIDField",
-    "InstanceType",
-    "Version",
-)
 _TYPE_KEYS = ("node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type")
 _MAX_OFFERS = 200_000
 _REMEDY = (
-    "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size, "
-    "or NodeOverlays"
+    "legal: an on-demand table, the spot advisor of AWS, CSV of OpenCost or with location,size"
 )
 
 
@@ -46,29 +38,26 @@ def read_prices(
     paths: Iterable[AnyPath],
     notes: Notes,
     overlays: Sequence[PriceOverlay] = (),
-    *,
-    system: str = "Linux",
 ) -> PriceBook:
-    """Return the book that files describe together, after their overlays and `overlays`.
+    """Return the book that files describe together, after overlays.
 
     Raises
     ------
     DocumentError
         Names the file, the line and what is wrong.
     """
-    book, theirs = PriceBook(), list[tuple[float, str, PriceOverlay]]()
+    book = PriceBook()
     for path in paths:
         if str(path) != STDIN and _is_table(path):
             _read_csv(path, book, notes)
             continue
         for view in read(path):
-            _read_object(view, book, theirs, notes, system)
+            _read_object(view, book, notes)
     book.settle(notes)
     if not book.offers and not book.nodes:
         raise DocumentError(
             "no prices", file=", ".join(map(str, paths)), path="line 1", remedy=_REMEDY
         )
-    apply(book, _winning(theirs), notes)
     apply(book, overlays, notes)
     return book
 
@@ -81,24 +70,16 @@ def _is_table(path: AnyPath) -> bool:
     return "," in first and not first.startswith(("{", "[", "-", "#")) and ": " not in first
 
 
-def _read_object(
-    view: View,
-    book: PriceBook,
-    overlays: list[tuple[float, str, PriceOverlay]],
-    notes: Notes,
-    system: str,
-) -> None:
+def _read_object(view: View, book: PriceBook, notes: Notes) -> None:
     result = view.value if isinstance(view.value, dict) else {}
     if "usd_per_hour" in result:
         for location, sizes in _each(view["usd_per_hour"]):
             for size, price in _each(sizes):
                 book.put(location, size, {PRICES["on-demand"]: _number(price)}, notes)
     elif "spot_advisor" in result:
-        _read_advisor(view, book, notes, system)
+        _read_advisor(view, book, notes)
     elif result.get("format") == "placeopt/prices@1":
         _read_own(view, book, notes)
-    elif result.get("kind") == "NodeOverlay":
-        overlays += _node_overlay(view, notes)
     else:
         raise view.fault("not a file of prices", _REMEDY)
 
@@ -135,14 +116,14 @@ def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
         book.nodes[name] = _number(price)
 
 
-def _read_advisor(view: View, book: PriceBook, notes: Notes, system: str) -> None:
+def _read_advisor(view: View, book: PriceBook, notes: Notes) -> None:
     shares = _shares(view, notes)
     sizes = {
         size: {"cpu_cores": _number(entry["cores"]), "memory_gib": _number(entry["ram_gb"])}
         for size, entry in _each(view["instance_types"])
     }
     for location, systems in _each(view["spot_advisor"]):
-        for size, entry in _each(systems[system]):
+        for size, entry in _each(systems["Linux"]):
             kind = entry["r"].whole(0, maximum=100)
             if kind not in shares:
                 raise entry["r"].fault(
@@ -155,7 +136,7 @@ def _read_advisor(view: View, book: PriceBook, notes: Notes, system: str) -> Non
             book.savings[location, size] = _number(entry["s"], maximum=100)
     notes.add(
         "assumption",
-        f"spot prices: on demand less the savings of the advisor ({system}); interruption: "
+        "spot prices: on demand less the savings of the advisor (Linux); interruption: "
         "the upper end of its class",
     )
 
@@ -183,102 +164,63 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
     return results
 
 
+class _Offer(TableRow):
+    """A line of a plain table: what is known of a machine type in a place."""
+
+    location: Word
+    size: Word
+    cpu_cores: Price | None = None
+    memory_gib: Price | None = None
+    on_demand_usd_per_hour: Price | None = None
+    reserved_usd_per_hour: Price | None = None
+    spot_usd_per_hour: Price | None = None
+    spot_interruption: Annotated[Decimal, number("1")] | None = None
+
+    def numbers(self) -> Offer:
+        """Return what the line says."""
+        return {key: value for key in NUMBERS if (value := getattr(self, key)) is not None}
+
+    @model_validator(mode="after")
+    def _says_something(self) -> _Offer:
+        if not self.numbers().keys() - {"spot_interruption"}:
+            raise CellError("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
+        return self
+
+
+class _Cost(TableRow):
+    """A line of the CSV of OpenCost."""
+
+    InstanceID: str = ""
+    AssetClass: str
+    MarketPriceHourly: Price
+    Region: Word = ""
+    InstanceIDField: str = ""
+    InstanceType: Word = ""
+    EndTimestamp: str = ""
+    EndTimeStamp: str = ""
+    Version: str = ""
+
+
 def _read_csv(path: AnyPath, book: PriceBook, notes: Notes) -> None:
-    header = read_text(path)[1].split("\n", 1)[0]
-    if "MarketPriceHourly" in header:
-        read_rows(path, _OPENCOST, _OPENCOST_MORE, lambda row: _opencost(row, book, notes))
-    else:
-        read_rows(path, ("location", "size"), NUMBERS, lambda row: _offer(row, book, notes))
-
-
-def _offer(row: TableRow, book: PriceBook, notes: Notes) -> None:
-    numbers = {
-        key: value
-        for key in NUMBERS
-        if (value := row.number(key, maximum="1" if key == "spot_interruption" else "1e6"))
-        is not None
-    }
-    if not numbers.keys() - {"spot_interruption"}:
-        raise row.fault("neither a price nor a size", f"fill in one of {', '.join(NUMBERS)}")
-    book.put(row.word("location"), row.word("size"), numbers, notes)
-
-
-def _opencost(row: TableRow, book: PriceBook, notes: Notes) -> None:
-    price, asset = row.number("MarketPriceHourly", maximum="1e6"), row.cells["AssetClass"].lower()
-    by = row.cells.get("InstanceIDField", "")
-    if asset != "node":
-        notes.add("ignored", f"OpenCost: prices of the class {asset[:20]!a}", f"line {row.line}")
+    if "MarketPriceHourly" in read_text(path)[1].split("\n", 1)[0]:
+        rows(path, _Cost, lambda row: _opencost(row, book, notes))
         return
-    if price is None:
-        raise row.fault("MarketPriceHourly is empty", "fill it in")
-    kind = row.cells.get("InstanceType") or (
-        row.cells["InstanceID"] if by.removeprefix("metadata.labels.") in _TYPE_KEYS else ""
-    )
-    if by == "metadata.name":
-        book.nodes[row.cells["InstanceID"]] = price
-    elif kind:
-        numbers = {PRICES["on-demand"]: price}
-        book.put(row.word("Region"), row.word("InstanceType", kind), numbers, notes)
+    for row in rows(path, _Offer):
+        book.put(row.location, row.size, row.numbers(), notes)
+
+
+def _opencost(row: _Cost, book: PriceBook, notes: Notes) -> None:
+    if row.AssetClass.lower() != "node":
+        text = f"OpenCost: prices of the class {row.AssetClass[:20].lower()!a}"
+        notes.add("ignored", text, row.label)
+        return
+    by_type = row.InstanceIDField.removeprefix("metadata.labels.") in _TYPE_KEYS
+    if row.InstanceIDField == "metadata.name":
+        book.nodes[row.InstanceID] = row.MarketPriceHourly
+    elif kind := row.InstanceType or (row.InstanceID if by_type else ""):
+        if not row.Region or not LABEL.fullmatch(kind):
+            raise row.fault(f"Region {row.Region!a} or machine type {kind[:60]!a}", "fill both in")
+        book.put(row.Region, kind, {PRICES["on-demand"]: row.MarketPriceHourly}, notes)
     else:
-        notes.add(
-            "ignored",
-            "OpenCost: prices of nodes by other fields than metadata.name and the instance type",
-            f"line {row.line}",
-        )
-
-
-# -- overlays of Karpenter -------------------------------------------------------------------------
-
-_FIELDS: dict[str, Callable[[str, str, str], str]] = {
-    "node.kubernetes.io/instance-type": lambda location, size, pricing: size,
-    "topology.kubernetes.io/region": lambda location, size, pricing: location,
-    "karpenter.sh/capacity-type": lambda location, size, pricing: pricing,
-    "karpenter.k8s.aws/instance-family": lambda location, size, pricing: size.partition(".")[0],
-    "karpenter.k8s.aws/instance-size": lambda location, size, pricing: size.partition(".")[2],
-}
-
-
-def _node_overlay(view: View, notes: Notes) -> list[tuple[float, str, PriceOverlay]]:
-    spec, name = view["spec"], view["metadata"]["name"].name("?")
-    tests: list[tuple[Callable[[str, str, str], str], str, set[str]]] = []
-    for term in spec["requirements"].items():
-        key, operator = term["key"].text(), term["operator"].text()
-        if key not in _FIELDS or operator not in ("In", "NotIn"):
-            raise term.fault(
-                f"{key[:60]!a} {operator[:20]!a} is not read",
-                f"legal: In or NotIn of {', '.join(_FIELDS)}",
-            )
-        tests.append((_FIELDS[key], operator, {v.text() for v in term["values"].items()}))
-    change = spec["price"] or spec["priceAdjustment"]
-    if not change:
-        notes.add("ignored", "NodeOverlays that change no price", name)
-        return []
-    result = amount(str(change.value))
-    if result is None or (result[0] == "set") != bool(spec["price"]):
-        raise change.fault(
-            f"{str(change.value)[:40]!a} is no change of a price",
-            "legal: price 0.2, priceAdjustment +10% or -0.05",
-        )
-
-    def matches(location: str, size: str, pricing: str) -> bool:
-        return all(
-            (get(location, size, pricing) in values) == (operator == "In")
-            for get, operator, values in tests
-        )
-
-    return [(spec["weight"].number(0.0, maximum=10_000), name, PriceOverlay(matches, *result))]
-
-
-def _winning(overlays: list[tuple[float, str, PriceOverlay]]) -> list[PriceOverlay]:
-    """Return overlays of which at most one matches an offer.
-
-    It is that of the largest weight, then the first by name.
-    """
-    ranked = [o for _, _, o in sorted(overlays, key=lambda entry: (-entry[0], entry[1]))]
-
-    def only(k: int) -> Callable[[str, str, str], bool]:
-        return lambda *place: (
-            ranked[k].matches(*place) and not any(o.matches(*place) for o in ranked[:k])
-        )
-
-    return [PriceOverlay(only(k), o.kind, o.amount) for k, o in enumerate(ranked)]
+        text = "OpenCost: prices of nodes by other fields than metadata.name and the instance type"
+        notes.add("ignored", text, row.label)

@@ -1,4 +1,4 @@
-"""Prices of machines: a book of offers, adjusted by overlays as those of Karpenter.
+"""Prices of machines: a book of offers, adjusted by overlays.
 
 Percentages come first, then fixed amounts.
 
@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Any
 
 from placeopt.core.errors import UsageError
 from placeopt.kubernetes.leases import lease_of
@@ -29,7 +28,6 @@ from placeopt.kubernetes.notes import Notes, note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.tables import decimal
 
-FORMAT = "placeopt/prices@1"
 PRICES = {
     "on-demand": "on_demand_usd_per_hour",
     "reserved": "reserved_usd_per_hour",
@@ -91,19 +89,6 @@ class PriceBook:
         for place in list(self.offers):
             if not set(PRICES.values()) & self.offers[place].keys():
                 del self.offers[place]
-
-    def document(self) -> dict[str, Any]:
-        """Return the book as a JSON document."""
-        offers = [
-            {"location": a, "size": b, **{k: float(o[k]) for k in NUMBERS if k in o}}
-            for (a, b), o in self.offers.items()
-        ]
-        results: dict[str, Any] = {"format": FORMAT, "offers": offers}
-        return results | (
-            {"nodes": {name: float(price) for name, price in self.nodes.items()}}
-            if self.nodes
-            else {}
-        )
 
     def price(self, node: KubernetesNode, region: str | None) -> float | None:
         """Return what a node costs in USD per hour, None where unknown.

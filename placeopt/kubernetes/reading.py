@@ -67,6 +67,11 @@ class View:
         self.value, self.source, self.document = value, source, document
         self.parent, self.key = parent, key
 
+    @classmethod
+    def nothing(cls) -> View:
+        """Return the view of what stands in no file."""
+        return cls({}, Source("", "", is_json=True))
+
     def __getitem__(self, key: str) -> View:
         result = (
             self.value

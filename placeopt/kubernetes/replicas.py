@@ -6,8 +6,8 @@ capacity and do not keep it in use. Other pods that must not move (`stays`) do k
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeVar
 
 from placeopt.kubernetes.admission import Admission
@@ -15,6 +15,7 @@ from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.labels import is_served
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import (
     Amounts,
@@ -25,7 +26,7 @@ from placeopt.kubernetes.objects import (
 )
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.rollouts import Changing, under_way
-from placeopt.kubernetes.sizes import MissingRequests, PodSize, as_scheduled, effective
+from placeopt.kubernetes.sizes import PodSize, as_scheduled, effective
 from placeopt.kubernetes.volumes import (
     Attached,
     attached_by,
@@ -48,10 +49,9 @@ class Replica:
 
     `node` is None where it does not run yet; `bound` says why it comes with its node, empty where
     that is not so; `pins` are all reasons why it must not move, `stays` is the first; `ending`
-    whether it is being deleted, `removed` whether it has no place afterwards; `attached` are its
-    volumes of drivers with limits, `resized` the containers that ask for another amount than their
-    template, `over_limits` whether one asks for more than the limits of its template, `named` the
-    node that its template names.
+    whether it is being deleted; `attached` are its volumes of drivers with limits, `resized` the
+    containers that ask for another amount than their template, `over_limits` whether one asks for
+    more than the limits of its template, `named` the node that its template names.
     """
 
     namespace: str
@@ -68,7 +68,6 @@ class Replica:
     pins: tuple[str, ...] = ()
     ready: bool = True
     uid: str | None = None
-    removed: bool = False
     ending: bool = False
     attached: frozenset[Attached] = frozenset()
     resized: frozenset[str] = frozenset()
@@ -109,45 +108,6 @@ class Replica:
     def label(self) -> str:
         """How messages name it."""
         return f"{self.namespace}/{self.name}"
-
-
-@dataclass
-class MovingRules:
-    """What the user said on which pods may move.
-
-    Parameters
-    ----------
-    policy : MissingRequests
-        For missing requests.
-    namespaces : sequence of str
-        Only these are planned; all where it is empty.
-    fixed_namespaces : sequence of str
-        Their pods stay.
-    move_empty_dir : bool
-        Whether the contents of an emptyDir may be lost.
-    pins : sequence of (kind, name)
-        Workloads and pods that stay.
-    expendable : int, optional
-        Pods of a lower priority take room and hold no node.
-    adopts : bool
-        Whether pods are moved one by one, by ReplicaSets that adopt the new ones.
-    """
-
-    policy: MissingRequests = field(default_factory=MissingRequests)
-    namespaces: Sequence[str] = ()
-    fixed_namespaces: Sequence[str] = ("kube-system",)
-    move_empty_dir: bool = False
-    pins: Sequence[tuple[str, str]] = ()
-    expendable: int | None = None
-    adopts: bool = False
-
-    def plans(self, namespace: str) -> bool:
-        """Return whether a namespace is planned."""
-        return not self.namespaces or namespace in self.namespaces
-
-    def is_fixed(self, kind: str, name: str) -> bool:
-        """Return whether ``--pin KIND/NAME`` names a workload or a pod."""
-        return (kind.lower(), name) in {(k.lower(), n) for k, n in self.pins}
 
 
 def units(cluster: ClusterObjects, rules: MovingRules) -> list[Replica]:

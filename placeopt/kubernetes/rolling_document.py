@@ -226,7 +226,7 @@ def _applications(
         fixed = name.endswith(" (stays)")
         services = []
         for k, unit in own:
-            new = None if unit.removed else _new_size(cluster, options, unit, admission)
+            new = _new_size(cluster, options, unit, admission)
             services.append(_microservice(k, unit, fixed, rules, counted, new))
             items[key(unit.name, name)] = _item(unit, new)
         results: Document = {"name": name, "microservices": services}
@@ -259,8 +259,6 @@ def _microservice(
         results["allowed"] = rules.allowed[k]
     if k in rules.groups:
         results["groups"] = rules.groups[k]
-    if unit.removed:
-        return results | {"removed": True}
     if new is not None and _as_asked(new.pod) != _as_asked(unit.size):
         cpu, memory = _as_asked(new.pod)
         results |= {"new_cpu_millicores": cpu, "new_memory_mib": memory}

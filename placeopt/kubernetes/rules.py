@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -19,13 +19,11 @@ from placeopt.kubernetes.budgets import budgets_of
 from placeopt.kubernetes.capacity import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.member_clusters import largest_nodes
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import HostPort, selects
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.replicas import Replica, grouped
-from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.volumes import SHARED, claims_of
 
 HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
@@ -179,9 +177,8 @@ class _Reader:
                 {"kind": "spread", "max_skew": 1, "per": zone if per == "zone" else "node"}
                 for per in options.spread
             ]
-            left = sum(not unit.removed for unit in own)
-            most = max(1, int(options.max_share * left))
-            if most < left:
+            most = max(1, int(options.max_share * len(own)))
+            if most < len(own):
                 rules.append({"kind": "apart", "max_copies": most, "per": "node"})
             if rules:
                 who = self._group_of(own)
@@ -201,7 +198,7 @@ class _Reader:
         budgets = budgets_of(self.objects, self.site.units)
         for owner, own in grouped(self.site.units, lambda unit: unit.owner).items():
             label = f"{own[0].namespace}/{own[0].workload}"
-            left = sum(not unit.removed for unit in own)
+            left = len(own)
             if left < 2:
                 text = "workloads of one replica are down while it starts elsewhere (--survive)"
                 note("assumption", text, label)
@@ -214,32 +211,18 @@ class _Reader:
 
     def _allowed(self) -> None:
         units, nodes = self.site.units, self.site.nodes
-        everywhere, largest = frozenset(nodes), largest_nodes(self.site)
+        everywhere = frozenset(nodes)
         for k, (unit, where) in enumerate(
             zip(units, allowed(units, self.objects, nodes), strict=True)
         ):
-            if not where >= everywhere:
-                text = "node selectors, required node affinity, operating systems, volume zones"
-                note("kept", f"taints, {text}", unit.label)
-            where -= self._too_small(unit, largest)
             if where >= everywhere:
                 continue
+            text = "node selectors, required node affinity, operating systems, volume zones"
+            note("kept", f"taints, {text}", unit.label)
             self.found.allowed[k] = self._set(where)
             if unit.node is not None and unit.node not in where and not unit.stays:
                 text = "pods on nodes that their own rules no longer allow may stay there"
                 note("assumption", text, unit.label)
-
-    def _too_small(self, unit: Replica, largest: Mapping[str, PodSize]) -> set[str]:
-        """Return the member clusters that have no node for a replica; notes that this is kept."""
-        small = {
-            name
-            for name, size in largest.items()
-            if unit.size.cpu > size.cpu or unit.size.memory > size.memory
-        }
-        if small:
-            text = "pods that no node of a member cluster has room for, though the cluster has"
-            note("kept", text, unit.label)
-        return small
 
     def _set(self, where: frozenset[str]) -> str:
         """Return the name of a set of nodes."""
@@ -455,7 +438,7 @@ class _Reader:
                 self.found.rules.append(rule)
 
     def _may_start(self, unit: Replica) -> bool:
-        return id(unit) in self.place and not self._stays(unit) and not unit.removed
+        return id(unit) in self.place and not self._stays(unit)
 
     def _group(self, name: str, members: list[int], residents: Counter[str] | None = None) -> str:
         """Return the name of a group of replicas, made once; `residents` by their nodes."""

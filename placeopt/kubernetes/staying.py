@@ -11,10 +11,11 @@ from placeopt.kubernetes.admission import Admission
 from placeopt.kubernetes.budgets import hold_by_budgets
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, selects
 from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.replicas import MovingRules, Replica, article
+from placeopt.kubernetes.replicas import Replica, article
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.unsaid import name_preferences
 from placeopt.kubernetes.volumes import SHARED, SINGLE
@@ -45,8 +46,6 @@ def held(cluster: ClusterObjects, found: Sequence[Replica], rules: MovingRules) 
     why: list[list[str]] = [[] for _ in found]
     changing = under_way(cluster) if rules.adopts else {}
     for k, unit in enumerate(found):
-        if unit.removed:
-            continue
         if not unit.bound and (unit.node is not None or not cluster.pods):
             with tolerated():
                 why[k] += _why(unit, cluster, rules)
@@ -208,7 +207,7 @@ def _hold_unready(cluster: ClusterObjects, found: Sequence[Replica], why: list[l
     }
     waiting |= {u.owner for u in found if not u.bound and u.pod is not None and not u.ready}
     for k, unit in enumerate(found):
-        free = unit.node is not None and not unit.bound and not unit.removed
+        free = unit.node is not None and not unit.bound
         if unit.owner in waiting and free:
             why[k].append(NOT_READY)
 
@@ -222,7 +221,7 @@ def _hold_without_copy(
         if unit.pod is None and unit.node is None:
             admission.take(unit.namespace, unit.spec)
     for k, unit in enumerate(found if admission.asks else ()):
-        if unit.node is not None and not (unit.bound or unit.removed):
+        if unit.node is not None and not unit.bound:
             why[k] += admission.forbidding(unit.namespace, unit.spec)
 
 

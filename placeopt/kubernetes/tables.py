@@ -1,99 +1,173 @@
-"""CSV files with a header, read line by line; each fault names the file and the line."""
+"""CSV files with a header: each line is a record of a model; a fault names the file and the line.
+
+A table is a class of `TableRow` with a field per column. A field without a default is a column that
+has to be there and is never empty; an empty cell of another column is its default.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PrivateAttr,
+    ValidationError,
+    ValidationInfo,
+)
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.faults import Faults
 from placeopt.kubernetes.quantities import millicores, whole_bytes
 from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
-from placeopt.kubernetes.sizes import PodSize
 from placeopt.kubernetes.yaml_reading import fault
 
 MAX_ROWS = 200_000
+_EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
 
 
-@dataclass(frozen=True)
-class TableRow:
-    """One line of a table, by column."""
+class CellError(ValueError):
+    """What is wrong with a cell, and what is legal."""
 
-    file: str
-    line: int
-    cells: dict[str, str]
+    def __init__(self, problem: str, remedy: str):
+        super().__init__(problem)
+        self.remedy = remedy
+
+
+class TableRow(BaseModel):
+    """One line of a table."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    _where: tuple[str, int] = PrivateAttr(default=("", 0))
+
+    @property
+    def label(self) -> str:
+        """How notes name it."""
+        return f"line {self._where[1]}"
 
     def fault(self, problem: str, remedy: str) -> DocumentError:
         """Return the error that names this line."""
-        return fault(self.file, self.line, problem, remedy)
+        return fault(*self._where, problem, remedy)
 
-    def word(self, column: str, default: str | None = None) -> str:
-        """Return a cell that is a name, such as a place or a machine type.
 
-        Raises
-        ------
-        DocumentError
-            It is empty and has no default, or holds characters that labels of Kubernetes may not.
-        """
-        text = self.cells.get(column, "") or default
-        if not text:
-            raise self.fault(f"{column} is empty", "fill it in")
-        if not LABEL.fullmatch(text):
-            raise self.fault(
-                f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63"
-            )
-        return text
+Row = TypeVar("Row", bound=TableRow)
 
-    def number(self, column: str, *, maximum: str = "1e9") -> Decimal | None:
-        """Return a cell that is a number from 0 to `maximum`, None where it is empty."""
-        text = self.cells.get(column, "")
-        if not text:
-            return None
+
+# -- kinds of cells --------------------------------------------------------------------------------
+
+
+def cell(convert: Callable[[str, str], Any]) -> BeforeValidator:
+    """Return what makes a value of a cell: ``convert(text, column)`` may raise a CellError."""
+
+    def read(value: Any, info: ValidationInfo) -> Any:
+        return convert(value, info.field_name or "") if isinstance(value, str) else value
+
+    return BeforeValidator(read)
+
+
+def number(maximum: str = "1e9") -> BeforeValidator:
+    """Return what reads a number from 0 to `maximum`, as it is written."""
+
+    def read(text: str, column: str) -> Decimal:
         value = decimal(text)
         if value is None or not 0 <= value <= Decimal(maximum):
-            raise self.fault(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
+            raise CellError(f"{column} is {text[:60]!a}", f"legal: a number, 0 to {maximum}")
         return value
 
-    def parts(self, column: str) -> list[str]:
-        """Return the texts that a cell holds, separated by ``;``."""
-        return [p for p in (part.strip() for part in self.cells.get(column, "").split(";")) if p]
+    return cell(read)
 
-    def labels(self) -> dict[str, str]:
-        """Return the labels of the column ``labels``, such as ``pool=general;arch=arm64``.
 
-        Raises
-        ------
-        DocumentError
-            One is not ``key=value`` as Kubernetes allows it.
-        """
-        results = {}
-        for part in self.parts("labels"):
-            key, _, value = part.partition("=")
-            if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-                raise self.fault(
-                    f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
-                )
-            results[key] = value
-        return results
+def whole(minimum: int, maximum: int) -> BeforeValidator:
+    """Return what reads a whole number."""
 
-    def size(self, *, capacity: bool = False) -> PodSize:
-        """Return the quantities of the columns ``cpu`` and ``memory``.
-
-        Raises
-        ------
-        DocumentError
-            One is not a quantity.
-        """
-        try:
-            return PodSize(
-                millicores(self.cells["cpu"], capacity=capacity),
-                whole_bytes(self.cells["memory"], capacity=capacity),
+    def read(text: str, column: str) -> int:
+        value = decimal(text)
+        if value is None or value != int(value) or not minimum <= value <= maximum:
+            raise CellError(
+                f"{column} is {text[:60]}", f"legal: a whole number, {minimum} to {maximum:,}"
             )
+        return int(value)
+
+    return cell(read)
+
+
+def _quantity(convert: Callable[..., int], *, capacity: bool = False) -> BeforeValidator:
+    def read(text: str, column: str) -> int:
+        try:
+            return convert(text, capacity=capacity)
         except DocumentError as error:
-            raise self.fault(error.problem, error.remedy or "") from None
+            raise CellError(f"{column}: {error.problem}", error.remedy or "") from None
+
+    return cell(read)
+
+
+def _word(text: str, column: str) -> str:
+    if not LABEL.fullmatch(text):
+        raise CellError(
+            f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63"
+        )
+    return text
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in map(str.strip, text.split(";")) if part]
+
+
+def _labels(text: str, column: str) -> dict[str, str]:
+    results = {}
+    for part in _parts(text):
+        key, _, value = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise CellError(
+                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
+            )
+        results[key] = value
+    return results
+
+
+def _taints(text: str, column: str) -> tuple[tuple[str, str, str], ...]:
+    """Read ``key=value:Effect`` or ``key:Effect``, as ``kubectl taint`` does."""
+    results = []
+    for part in _parts(text):
+        pair, _, effect = part.rpartition(":")
+        key, _, value = pair.partition("=")
+        if effect not in _EFFECTS or not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise CellError(
+                f"{part[:60]!a} is no taint", f"legal: key=value:EFFECT of {', '.join(_EFFECTS)}"
+            )
+        results.append((key, value, effect))
+    return tuple(results)
+
+
+def _resources(text: str, column: str) -> dict[str, int]:
+    """Read ``nvidia.com/gpu=1``: further resources in whole units."""
+    results = {}
+    for part in _parts(text):
+        key, _, amount = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not amount.isascii() or not amount.isdigit():
+            raise CellError(
+                f"{part[:60]!a} is no resource", "legal: name=units such as nvidia.com/gpu=1"
+            )
+        results[key] = min(int(amount), 10**9)
+    return results
+
+
+#: A name, such as that of a place or a machine type.
+Word = Annotated[str, cell(_word)]
+Price = Annotated[Decimal, number("1e6")]
+#: What is asked for, in milli-CPU and bytes, rounded up; what a machine has is rounded down.
+Cpu = Annotated[int, _quantity(millicores)]
+Memory = Annotated[int, _quantity(whole_bytes)]
+CpuRoom = Annotated[int, _quantity(millicores, capacity=True)]
+MemoryRoom = Annotated[int, _quantity(whole_bytes, capacity=True)]
+Labels = Annotated[dict[str, str], cell(_labels)]
+Taints = Annotated[tuple[tuple[str, str, str], ...], cell(_taints)]
+Resources = Annotated[dict[str, int], cell(_resources)]
 
 
 def decimal(text: str) -> Decimal | None:
@@ -107,68 +181,110 @@ def decimal(text: str) -> Decimal | None:
     return value if value.is_finite() and -50 < value.adjusted() < 50 else None
 
 
-def read_rows(
-    path: AnyPath,
-    required: Sequence[str],
-    optional: Sequence[str] | None,
-    use: Callable[[TableRow], object],
-) -> None:
-    """Call `use` with each line below the header; what is wrong in any of them is told at once.
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def rows(path: AnyPath, model: type[Row], use: Callable[[Row], object] | None = None) -> list[Row]:
+    """Return the records of a table; what is wrong in any line is told at once.
 
     Parameters
     ----------
     path : path
-    required, optional : sequences of str
-        Columns; `optional` None lets the table have any other ones.
-    use : callable
-        May raise a DocumentError about its line.
+    model : type of TableRow
+    use : callable, optional
+        Called with each record; it may raise a DocumentError about its line.
 
     Raises
     ------
     DocumentError
         Names the file, the lines and what is legal.
     """
+    fields = model.model_fields
+    required = [name for name, field in fields.items() if field.is_required()]
+    results, faults = list[Row](), Faults()
+    for file, line, cells in lines(path, required, list(fields)):
+        with faults.gather():
+            results.append(_record(file, line, {k: v for k, v in cells().items() if v}, model))
+            if use is not None:
+                use(results[-1])
+    faults.check()
+    return results
+
+
+def _record(file: str, line: int, cells: dict[str, str], model: type[Row]) -> Row:
+    try:
+        result = model.model_validate(cells)
+    except ValidationError as error:
+        found = Faults()
+        for one in error.errors(include_url=False, include_input=False):
+            column, cause = ".".join(map(str, one["loc"])), one.get("ctx", {}).get("error")
+            told = f"{column}: {one['msg']}", "mend the cell"
+            if isinstance(cause, CellError):
+                told = str(cause), cause.remedy
+            elif one["type"] == "missing":
+                told = f"{column} is empty", "fill it in"
+            with found.gather():
+                raise fault(file, line, *told) from None
+        found.check()
+        raise
+    result._where = file, line
+    return result
+
+
+def lines(
+    path: AnyPath, required: Sequence[str] = (), legal: Sequence[str] | None = None
+) -> Iterator[tuple[str, int, Callable[[], dict[str, str]]]]:
+    """Yield (file, number, what returns the cells by column) of each line below the header.
+
+    Parameters
+    ----------
+    path : path
+    required, legal : sequences of str
+        Columns; `legal` None lets the table have any.
+
+    Raises
+    ------
+    DocumentError
+        The file is no such table; what returns cells raises where there are more or fewer of them.
+    """
     file, text = read_text(path)
     try:
-        lines = list(csv.reader(text.splitlines(), strict=True))
+        listed = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
         raise fault(
             file, 1, f"not CSV: {error}", "separate cells by commas, quote those that contain one"
         ) from None
-    header = [cell.strip() for cell in lines[0]] if lines else []
-    _require_columns(file, header, required, optional)
-    filled = [(k, cells) for k, cells in enumerate(lines, start=1) if any(map(str.strip, cells))]
+    header = [cell.strip() for cell in listed[0]] if listed else []
+    _require_columns(file, header, required, legal)
+    filled = [(k, cells) for k, cells in enumerate(listed, start=1) if any(map(str.strip, cells))]
     if len(filled) > MAX_ROWS + 1:
         raise fault(file, filled[-1][0], f"more than {MAX_ROWS:,} rows", "give a shorter table")
-    faults = Faults()
-    for number, cells in filled[1:]:
-        with faults.gather():
-            use(_row(file, number, header, cells))
-    faults.check()
+
+    def cells_of(line: int, cells: Sequence[str]) -> dict[str, str]:
+        if len(cells) != len(header):
+            remedy = f"give {len(header)}, one per column of the header"
+            raise fault(file, line, f"{len(cells)} cells", remedy)
+        return dict(zip(header, map(str.strip, cells), strict=True))
+
+    for line, cells in filled[1:]:
+        yield file, line, lambda line=line, cells=cells: cells_of(line, cells)  # type: ignore[misc]
 
 
 def _require_columns(
-    file: str, header: Sequence[str], required: Sequence[str], optional: Sequence[str] | None
+    file: str, header: Sequence[str], required: Sequence[str], legal: Sequence[str] | None
 ) -> None:
     """Raise where a column is missing, unknown, or stands twice."""
-    legal = [*required, *(optional or ())]
     missing = [column for column in required if column not in header]
-    wrong = [c for c in header if header.count(c) > 1 or (optional is not None and c not in legal)]
+    wrong = [c for c in header if header.count(c) > 1 or (legal is not None and c not in legal)]
     told = [f"no column {_quoted(missing)}"] if missing else []
     told += [f"column {_quoted(wrong)} is unknown or stands twice"] if wrong else []
     if told:
+        known = list(legal or required)
         only = wrong[0][:60] if len(set(wrong)) == 1 and not missing else ""
-        remedy = did_you_mean(only, legal) if only else f"legal columns: {', '.join(legal)}"
+        remedy = did_you_mean(only, known) if only else f"legal columns: {', '.join(known)}"
         raise fault(file, 1, "; and ".join(told), remedy)
 
 
 def _quoted(columns: Sequence[str]) -> str:
     """Return the first few of some names, each once."""
     return ", ".join(f"{column[:60]!a}" for column in list(dict.fromkeys(columns))[:5])
-
-
-def _row(file: str, number: int, header: Sequence[str], cells: Sequence[str]) -> TableRow:
-    if len(cells) != len(header):
-        remedy = f"give {len(header)}, one per column of the header"
-        raise fault(file, number, f"{len(cells)} cells", remedy)
-    return TableRow(file, number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))

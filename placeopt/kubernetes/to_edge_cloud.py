@@ -1,6 +1,6 @@
 """Workloads on nodes of several layers as an edge-cloud instance.
 
-Member clusters of Karmada are nodes like any other.
+A member cluster of Karmada is one node.
 
 Replicas that run and must stay take of the capacity of their node; all others are placed anew.
 """
@@ -14,7 +14,6 @@ from placeopt.core.files.documents import Document
 from placeopt.kubernetes.capacity import NodeCapacity, allowed, require_node
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.member_clusters import tell_apart
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
@@ -49,31 +48,22 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     require_few_nodes(cluster, "edge-cloud", "delays")
     site, units = _free(cluster.site, cluster.objects)
     prices = node_prices(cluster, options)
-    site, members = tell_apart(site, units)
     cluster = replace(cluster, site=site)
-    require_few_nodes(cluster, "edge-cloud", "delays")
     note("assumption", "operating_cost of a node is its price, for each replica that it hosts")
     costs = (
         f"network_cost is {options.network_cost:g} for every node (--network-cost), "
-        f"data {options.data:g} for every replica"
+        "data 1 for every replica"
     )
     note("assumption", costs)
-    applications, items = _applications(cluster, options, units, members)
+    applications, items = _applications(cluster, options, units)
     document = {
         "problem": "edge-cloud",
         "name": options.name,
-        "nodes": [
-            _node(cluster, options, n, prices[members.get(name, n).name])
-            for name, n in cluster.site.nodes.items()
-        ],
-        "delay_ms": _delays(cluster, members),
+        "nodes": [_node(cluster, options, n, prices[n.name]) for n in site.nodes.values()],
+        "delay_ms": _delays(cluster),
         "applications": applications,
     }
-    nodes = {
-        name: known.model_copy(update={"member": members[name].name}) if name in members else known
-        for name, known in node_origins(cluster).items()
-    }
-    return ImportedInstance(document, items, nodes)
+    return ImportedInstance(document, items, node_origins(cluster))
 
 
 def layer(node: KubernetesNode) -> str:
@@ -109,14 +99,12 @@ def _node(
     }
 
 
-def _delays(
-    cluster: ReadCluster, members: dict[str, KubernetesNode]
-) -> dict[str, dict[str, float]]:
-    """Return the delays between nodes; those of a member cluster are one place."""
+def _delays(cluster: ReadCluster) -> dict[str, dict[str, float]]:
+    """Return the delays between nodes."""
     nodes = list(cluster.site.nodes.values())
     results: dict[str, dict[str, float]] = {}
     for one, other in combinations(nodes, 2):
-        ms = cluster.latencies.between(members.get(one.name, one), members.get(other.name, other))
+        ms = cluster.latencies.between(one, other)
         if ms is None:
             note(
                 "not-expressed",
@@ -128,7 +116,7 @@ def _delays(
     if len(nodes) > 1 and not results:
         raise nodes[0].meta.view.fault(
             "no latency between any two nodes",
-            "give --latency, or a NetworkTopology and nodes with zones and regions",
+            "give --latency, by node, zone or region",
         )
     return results
 
@@ -137,35 +125,18 @@ def _applications(
     cluster: ReadCluster,
     options: ImportOptions,
     units: list[Replica],
-    members: dict[str, KubernetesNode],
 ) -> tuple[list[Document], dict[str, OriginItem]]:
-    groups = grouped(units, lambda unit: cluster.calls.groups.get(unit.key, unit.namespace))
-    nodes = cluster.site.nodes
-    source = options.source or next(iter(nodes))
-    first = {one.name: name for name, one in reversed(members.items())}
-    require_node("--source", source, {*nodes, *first})
-    source = first.get(source, source)
+    source = options.source or next(iter(cluster.site.nodes))
+    require_node("--source", source, cluster.site.nodes)
     if options.source is None:
         note("assumption", f"data come from the first node, {source} (--source)")
     applications: list[Document] = []
     items: dict[str, OriginItem] = {}
-    for name, listed in groups.items():
-        own = _unique(listed)
-        services = [{"name": u.name, **cores_and_gib(u.size), "data": options.data} for u in own]
+    for name, own in grouped(units, lambda unit: unit.namespace).items():
+        services = [{"name": u.name, **cores_and_gib(u.size), "data": 1.0} for u in own]
         application: Document = {"name": name, "source": source, "microservices": services}
         if talking := flows(own, calls(cluster, options), "max_delay_ms", "calls"):
             application["flows"] = talking
         applications.append(application)
         items |= {key(u.name, name): item(u) for u in own}
     return applications, items
-
-
-def _unique(units: list[Replica]) -> list[Replica]:
-    """Return replicas of an AppGroup over several namespaces with names of their own."""
-    seen: set[str] = set()
-    results = []
-    for unit in units:
-        twice = unit.name in seen
-        results.append(replace(unit, name=f"{unit.namespace}.{unit.name}"[:253]) if twice else unit)
-        seen.add(results[-1].name)
-    return results

@@ -214,17 +214,16 @@ def _service(
 
 
 def _time(options: ImportOptions, name: str, workload: str, kind: str) -> float:
-    value = options.execution
+    ms, value = options.execution
     for candidate in ((name, kind), (workload, kind), (name, ""), (workload, "")):
         if candidate in value:
             return value[candidate]
     note(
         "assumption",
-        f"services without a measured time take {options.execution_ms:g} ms on any machine "
-        "(--execution)",
+        f"services without a measured time take {ms:g} ms on any machine (--execution)",
         name,
     )
-    return options.execution_ms
+    return ms
 
 
 def _calls(

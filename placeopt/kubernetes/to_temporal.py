@@ -32,8 +32,10 @@ def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     DocumentError
         There are no prices, or no machine whose size is known.
     UsageError
-        The prices are of several places and ``--origin`` is not given.
+        The prices are of several places and ``--origin`` is not given, or a slot has no length.
     """
+    if not 0 < options.slot_hours <= 1e6:
+        raise UsageError(f"--slot-hours {options.slot_hours}; legal: above 0, up to 1,000,000")
     workloads = by_workload(u for u in cluster.units if not u.bound)
     names = short_names(workloads)
     offers = _offers(cluster, options)

@@ -25,6 +25,7 @@ from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, Ste
 from placeopt.kubernetes.labels import completed, drivers_in
 from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.objects import (
     HOST_PORT,
     MANY_PODS,
@@ -35,7 +36,7 @@ from placeopt.kubernetes.objects import (
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
 from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.replicas import MovingRules, Replica, unit_of, unit_of_template, units
+from placeopt.kubernetes.replicas import Replica, unit_of, unit_of_template, units
 from placeopt.kubernetes.rolling_document import rules_document
 from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.rules import pod_rules

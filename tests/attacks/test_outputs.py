@@ -132,8 +132,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "import kubernetes s.yaml --to temporal --prices p.csv -o p.csv",
         "import kubernetes s.yaml --to temporal -o new.json --report new.json",
         "import kubernetes s.yaml --to temporal --report new.origin.json -o new.json",
-        "import prices p.csv -o p.csv",
-        "import prices p.csv -o new.json --report new.json",
         "import mubench w.json -o w.json",
     ],
 )

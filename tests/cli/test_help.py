@@ -16,7 +16,7 @@ from placeopt import cli
 from placeopt.cli import app, commands
 
 #: Examples that need files of the user's own, PyTorch, or minutes, or that end with Ctrl-C.
-LEFT_OUT = ("placeopt import mubench", "placeopt import prices")
+LEFT_OUT = ("placeopt import mubench",)
 LEFT_OUT += ("placeopt enumerate", "placeopt explore", "placeopt train", "placeopt warm-up")
 LEFT_OUT += ("kubectl ", "placeopt backtest", "placeopt import trace")
 

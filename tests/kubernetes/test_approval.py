@@ -18,8 +18,8 @@ from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import ApprovalPage, approval_html, markdown
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.report import html
 from placeopt.rolling_update import summary
 

@@ -19,9 +19,9 @@ from placeopt.cli import app
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.kinds import DUMP, KINDS, RESOURCES
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.new_requests import NewRequests
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import PodSize
 
 Json = dict[str, Any]
@@ -281,7 +281,7 @@ def test_18_the_docs_say_what_to_read() -> None:
     for command in (["consolidate"], ["import", "kubernetes"]):
         told = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "2000"}).stdout
         assert f"{DUMP} | placeopt" in re.sub(r"\s+", " ", told), command
-    custom = {"Cluster", "AppGroup", "NetworkTopology", "VerticalPodAutoscaler"}
+    custom = {"Cluster", "VerticalPodAutoscaler"}
     custom |= {"PropagationPolicy", "ClusterPropagationPolicy"}
     plurals = {k.lower() + ("es" if k.endswith("s") else "s") for k in set(KINDS) - custom}
     assert set(RESOURCES.split(",")) == plurals

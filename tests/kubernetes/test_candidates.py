@@ -17,11 +17,10 @@ from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.replicas import MovingRules
-from placeopt.kubernetes.tables import TableRow
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
 from placeopt.rolling_update.fleet_change import fleet_change
@@ -346,9 +345,13 @@ def test_a_spread_over_zones_keeps_what_moves_in_two_zones(tmp_path: Path) -> No
     assert problem.evaluate({"steps": steps}).feasible
 
 
-def test_labels_of_a_cell() -> None:
-    row = TableRow("machines.csv", 2, {"labels": "pool=general; example.org/arch=arm64;"})
-    assert row.labels() == {"pool": "general", "example.org/arch": "arm64"}
+def test_labels_of_a_cell(tmp_path: Path) -> None:
+    table = tmp_path / "machines.csv"
+    table.write_text(f"{HEAD},labels\nx,4,8Gi,a,0.5,,1,pool=general; example.org/arch=arm64;\n")
+    (made,) = read_candidates(table, None, None, Notes())
+    assert made.meta.labels["pool"] == "general"
+    assert made.meta.labels["example.org/arch"] == "arm64"
     for wrong in ("a b=c", "=x", "pool=-"):
-        with pytest.raises(DocumentError, match="is no label"):
-            TableRow("machines.csv", 2, {"labels": wrong}).labels()
+        table.write_text(f"{HEAD},labels\nx,4,8Gi,a,0.5,,1,{wrong}\n")
+        with pytest.raises(DocumentError, match=r"line 2: .*is no label"):
+            read_candidates(table, None, None, Notes())

@@ -1,17 +1,15 @@
-"""Dumps of other tools: kubectl cluster-info dump, folders, kube-scheduler-simulator."""
+"""Dumps of other tools: kubectl cluster-info dump, folders."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from little_clusters import Json, deployment, imported, node
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.dumps import exported, with_folders, without_logs
+from placeopt.kubernetes.dumps import with_folders, without_logs
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
 
@@ -138,83 +136,6 @@ def test_a_folder_without_objects_is_refused(files: list[str], tmp_path: Path) -
     with pytest.raises(DocumentError, match=r"no file of \.json, \.yaml, \.yml in this folder"):
         read(empty)
     assert with_folders([tmp_path / "x.json"]) == [tmp_path / "x.json"]
-
-
-# -- kube-scheduler-simulator ----------------------------------------------------------------------
-
-
-def simulator(**changes: Any) -> Json:
-    """Return an export: lists by field, whose objects do not say their kind."""
-    found: Json = {
-        "pods": bare(OBJECTS, "Pod"),
-        "nodes": bare(OBJECTS, "Node"),
-        "pvs": [],
-        "pvcs": [],
-        "storageClasses": [],
-        "priorityClasses": [],
-        "schedulerConfig": {"kind": "KubeSchedulerConfiguration", "apiVersion": "x/v1"},
-        "namespaces": [],
-    }
-    return {k: v for k, v in (found | changes).items() if v != "absent"}
-
-
-CLAIM = {
-    "metadata": {"name": "c", "namespace": "default"},
-    "spec": {"accessModes": ["ReadWriteOnce"]},
-}
-EXPORTS: dict[str, Json] = {
-    "all fields": simulator(),
-    "null lists": simulator(pvs=None, pvcs=None, storageClasses=None, priorityClasses=None),
-    "pods and nodes alone": {k: simulator()[k] for k in ("pods", "nodes")},
-    "no scheduler": simulator(schedulerConfig="absent"),
-    "namespaces": simulator(namespaces=[{"metadata": {"name": "default", "labels": {"a": "b"}}}]),
-    "a claim": simulator(pvcs=[CLAIM]),
-    "a volume": simulator(pvs=[{"metadata": {"name": "v"}, "spec": {}}]),
-    "a class": simulator(priorityClasses=[{"metadata": {"name": "p"}, "value": 1000}]),
-    "storage": simulator(storageClasses=[{"metadata": {"name": "s"}, "provisioner": "x"}]),
-    "kinds said": simulator(pods=[o for o in OBJECTS if o["kind"] == "Pod"]),
-}
-
-
-@pytest.mark.parametrize("case", EXPORTS)
-@pytest.mark.parametrize("write", [json.dumps, lambda v: json.dumps(v, indent=2)])
-def test_an_export_of_the_simulator(
-    case: str, write: Callable[[Any], str], tmp_path: Path, plain: dict[str, str]
-) -> None:
-    (tmp_path / "export.json").write_text(write(EXPORTS[case]))
-    assert homes(read(tmp_path / "export.json")) == plain
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"pods": 3, "nodes": 2},
-        {"pods": [], "services": {}},
-        {"pvs": []},
-        {"kind": "List", "pods": []},
-        [],
-        "pods",
-        None,
-    ],
-)
-def test_other_objects_are_no_exports(value: Any, tmp_path: Path) -> None:
-    assert exported(value) == {}
-    (tmp_path / "x.json").write_text(json.dumps(value))
-    with pytest.raises(DocumentError):
-        read(tmp_path / "x.json")
-
-
-def test_a_fault_in_an_export_names_its_place(tmp_path: Path) -> None:
-    wrong = simulator()
-    wrong["nodes"][1]["status"]["allocatable"]["cpu"] = "much"
-    (tmp_path / "e.json").write_text(json.dumps(wrong))
-    with pytest.raises(DocumentError, match=r"nodes\[1\].status.allocatable.cpu.*'much'"):
-        read(tmp_path / "e.json")
-
-
-def test_case_from_outside(kubernetes_data: Path) -> None:
-    path = kubernetes_data / "kubernetes_cases" / "simulator_export.json"
-    assert homes(read(path)) == {"web-7d9f-0": "n1", "web-7d9f-1": "n2"}
 
 
 def test_a_node_pool_in_a_dump_makes_nodes_not_pods(tmp_path: Path) -> None:

@@ -19,9 +19,9 @@ from placeopt import api
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
@@ -644,17 +644,6 @@ def test_a_quota_is_about_its_scopes(scope: Json, held: bool, tmp_path: Path) ->
     quota |= {"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "1"}}}
     done = imported(tmp_path, [node("n1"), node("n2"), *deployment("web", ["n1"]), quota])
     assert ("ResourceQuota" in texts(done, "pinned")) == held
-
-
-def test_more_replicas_need_room_in_the_quota(tmp_path: Path) -> None:
-    """They are refused by name; what is left for copies is less then."""
-    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "default"}}
-    quota |= {"spec": {"hard": {"pods": "2"}}, "status": {"used": {"pods": "1"}}}
-    objects = [node("n1"), node("n2"), *deployment("web", ["n1"]), quota]
-    done = imported(tmp_path, objects, replicas={("default", "web"): 2})
-    assert "no room for one pod more: pods 2 of 2" in texts(done, "pinned")
-    with pytest.raises(UsageError, match="--replicas default/web: ResourceQuota default/q has no"):
-        imported(tmp_path, objects, replicas={("default", "web"): 3})
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.new_requests import execution_times, read_new_requests
 from placeopt.kubernetes.objects import pod_spec
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 
 Json = dict[str, Any]
@@ -684,93 +684,20 @@ def test_prices_by_machine_type(run: Import, tmp_path: Path) -> None:
         run([*objects, node("n3")], more={"prices": [table]}, missing_prices="free")
 
 
-TOPOLOGY = {
-    "apiVersion": "networktopology.diktyo.x-k8s.io/v1alpha1",
-    "kind": "NetworkTopology",
-    "metadata": {"name": "t"},
-    "spec": {
-        "weights": [
-            {
-                "name": "UserDefined",
-                "costList": [
-                    {
-                        "topologyKey": "topology.kubernetes.io/zone",
-                        "originCosts": [
-                            {"origin": "z1", "costs": [{"destination": "z2", "networkCost": 5}]},
-                            {"origin": "z2", "costs": [{"destination": "z1", "networkCost": 7}]},
-                        ],
-                    }
-                ],
-            }
-        ]
-    },
-}
-GROUP = {
-    "apiVersion": "appgroup.diktyo.x-k8s.io/v1alpha1",
-    "kind": "AppGroup",
-    "metadata": {"name": "g"},
-    "spec": {
-        "workloads": [
-            {
-                "workload": {"kind": "Deployment", "name": "web", "namespace": "default"},
-                "dependencies": [
-                    {
-                        "workload": {"kind": "Deployment", "name": "db", "namespace": "default"},
-                        "maxNetworkCost": 6,
-                    }
-                ],
-            },
-            {
-                "workload": {"kind": "Deployment", "name": "db", "namespace": "default"},
-                "dependencies": [
-                    {
-                        "workload": {"kind": "Deployment", "name": "gone", "namespace": "default"},
-                        "maxNetworkCost": 6,
-                    }
-                ],
-            },
-        ]
-    },
-}
-
-
 def zoned(name: str, zone: str) -> Json:
     return node(name, labels={"topology.kubernetes.io/zone": zone})
 
 
-def test_app_groups_limit_calls_and_topologies_say_how_far(run: Import) -> None:
-    """The larger of two directions; a limit that a pair of zones breaks is held by the referee."""
-    done = run(
-        [zoned("n1", "z1"), zoned("n2", "z2"), TOPOLOGY, GROUP, deployment("web"), deployment("db")]
-    )
+def test_latencies_that_differ_by_direction(run: Import, tmp_path: Path) -> None:
+    """The larger of two directions counts."""
+    table = tmp_path / "latency.csv"
+    table.write_text("from,z1,z2\nz1,0,5\nz2,7,0\n")
+    objects = [zoned("n1", "z1"), zoned("n2", "z2"), deployment("web"), deployment("db")]
+    done = run(objects, more={"latency": table})
     assert done.document["cluster_latency_ms"] == {"z1": {"z2": 7.0}}
-    assert done.document["applications"][0]["flows"] == [
-        {"from": "web", "to": "db", "max_latency_ms": 6.0}
-    ]
-    assert "default/gone" in texts(done, "ignored") and "differ by direction" in texts(
-        done, "assumption"
-    )
-    assert {m["node"] for m in microservices(done).values()} == {"n1", "n2"}
-    assert all(
-        not p.plan["steps"] or p.values[0] == 1.0
-        for p in api.solve(done.problem, "repack", evaluations=300).points
-    )
-    edge = run(
-        [
-            zoned("n1", "z1"),
-            zoned("n2", "z2"),
-            TOPOLOGY,
-            GROUP,
-            deployment("web"),
-            deployment("db"),
-        ],
-        "edge-cloud",
-    )
+    assert "differ by direction" in texts(done, "assumption")
+    edge = run(objects, "edge-cloud", more={"latency": table})
     assert edge.document["delay_ms"] == {"n1": {"n2": 7.0}}
-    assert (
-        edge.document["applications"][0]["name"] == "g"
-        and edge.document["applications"][0]["flows"][0]["max_delay_ms"] == 6.0
-    )
 
 
 # -- who calls whom --------------------------------------------------------------------------------
@@ -801,12 +728,14 @@ def test_addresses_that_name_a_service(run: Import, name: str, value: str, calle
     assert done.notes.counts["calls"] == called
 
 
-def test_rescheduling_of_a_call_graph(run: Import) -> None:
+def test_rescheduling_of_a_call_graph(run: Import, tmp_path: Path) -> None:
     """Groups of calls, a gateway behind a load balancer, circles cut, services that stay."""
+    table = tmp_path / "latency.csv"
+    table.write_text("from,z1,z2\nz1,0,5\nz2,7,0\n")
+    more = {"latency": table}
     objects = [
         zoned("n1", "z1"),
         zoned("n2", "z2"),
-        TOPOLOGY,
         service("web", "shop", type="LoadBalancer"),
         service("api", "shop"),
         service("db", "shop"),
@@ -814,7 +743,7 @@ def test_rescheduling_of_a_call_graph(run: Import) -> None:
         pod("api-1", "n2", owner=("ReplicaSet", "api-1"), env={"DB_ADDR": "db:1"}),
         pod("db-0", "n1", owner=("StatefulSet", "db"), env={"WEB_URL": "http://web"}),
     ]
-    done = run(objects, "rescheduling", user_latency_ms=3.0)
+    done = run(objects, "rescheduling", user_latency_ms=3.0, more=more)
     services = {s["name"]: s for s in done.document["services"]}
     assert (
         done.document["gateway"] == "web"
@@ -829,16 +758,14 @@ def test_rescheduling_of_a_call_graph(run: Import) -> None:
     ]
     for point in api.solve(done.problem, "block-search", evaluations=300).points:
         assert all(move["service"] != "db" for move in point.plan["moves"])
-    assert run(objects, "rescheduling", parallel_calls=True).document["services"][0]["calls"] == [
-        ["api-1"],
-        ["db"],
-    ]
+    done = run(objects, "rescheduling", parallel_calls=True, more=more)
+    assert done.document["services"][0]["calls"] == [["api-1"], ["db"]]
     with pytest.raises(UsageError, match="no such service; did you mean 'db'"):
-        run(objects, "rescheduling", gateway="dbb")
+        run(objects, "rescheduling", gateway="dbb", more=more)
     with pytest.raises(
         DocumentError, match=r"objects\.json: line \d+, items\[0\]: no latency between n1 and n2"
     ):
-        run(objects[:2] + objects[3:], "rescheduling")
+        run(objects, "rescheduling")
 
 
 def test_execution_times(tmp_path: Path, run: Import) -> None:
@@ -852,7 +779,7 @@ def test_execution_times(tmp_path: Path, run: Import) -> None:
     done = run(
         [node("n1"), deployment("web"), deployment("db")],
         "rescheduling",
-        execution=execution_times(str(table))[1],
+        execution=execution_times(str(table)),
     )
     assert [s["execution_ms"] for s in done.document["services"]] == [{"node": 9.0}, {"node": 10.0}]
     for bad in ("-1", "1e9"):
@@ -921,7 +848,7 @@ def test_temporal_fleet(run: Import, tmp_path: Path) -> None:
     ] == {"eu": {"eu": 0.0}}
 
 
-def test_karmada_clusters_are_places(run: Import) -> None:
+def test_karmada_clusters_are_places(run: Import, tmp_path: Path) -> None:
     """Of edge-cloud: what they can allocate less what is allocated."""
     summary = {
         "resourceSummary": {
@@ -940,12 +867,10 @@ def test_karmada_clusters_are_places(run: Import) -> None:
         }
         for k in (1, 2)
     ]
-    topology = copy.deepcopy(TOPOLOGY)
-    costs = [{"origin": "r1", "costs": [{"destination": "r2", "networkCost": 30}]}]
-    topology["spec"]["weights"][0]["costList"] = [
-        {"topologyKey": "topology.kubernetes.io/region", "originCosts": costs}
-    ]
-    done = run([*members, topology, deployment("nginx", 2)], "edge-cloud", source="member2")
+    table = tmp_path / "latency.csv"
+    table.write_text("from,r2\nr1,30\n")
+    made = [*members, deployment("nginx", 2)]
+    done = run(made, "edge-cloud", more={"latency": table}, source="member2")
     assert [(n["cpu_cores"], n["memory_gib"], n["layer"]) for n in done.document["nodes"]] == [
         (7.5, 16.0, "r1"),
         (7.5, 16.0, "r2"),

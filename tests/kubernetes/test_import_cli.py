@@ -1,4 +1,4 @@
-"""``placeopt import kubernetes`` and ``import prices``: real, hostile and large files."""
+"""``placeopt import kubernetes``: real, hostile and large files."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_all_outside_files_import_or_are_refused_with_a_line(
 ) -> None:
     """Each by the command that is made for it."""
     seen = {}
-    for folder in ("kubernetes", "karmada", "appgroup"):
+    for folder in ("kubernetes", "karmada"):
         for path in sorted((kubernetes_data / folder).iterdir()):
             seen[path.name] = (
                 path,
@@ -201,7 +201,6 @@ def test_all_outside_files_import_or_are_refused_with_a_line(
         for name, (_, code, _, _) in seen.items()
         if code == 0 and not name.startswith("workmodel")
     } == good
-    assert ": line 79: " in seen["onlineBoutique-appGroup-example.yaml"][3]
     assert (
         sum(code == 0 for name, (_, code, _, _) in seen.items() if name.startswith("workmodel"))
         == 5
@@ -232,31 +231,6 @@ def test_stdin_and_karmada_together(kubernetes_data: Path, tables: dict[str, Pat
         and len(json.loads(done.stdout)["applications"][0]["microservices"]) == 2
     )
     assert b"PropagationPolicy" in done.stderr and b"nginx-propagation" in done.stderr
-
-
-def test_import_prices(run: Run, kubernetes_data: Path, tmp_path: Path) -> None:
-    """A book, cut to what is wanted, with overlays; stdout is nothing but JSON."""
-    table = kubernetes_data / "aws_price" / "ondemand_karpenter.json"
-    code, out, err = run(
-        "import",
-        "prices",
-        table,
-        "--size",
-        "m5.*large",
-        "--overlay",
-        "m5.large=-50%",
-        "--report",
-        tmp_path / "r.md",
-    )
-    offers = {o["size"]: o["on_demand_usd_per_hour"] for o in json.loads(out)["offers"]}
-    assert (
-        code == 0
-        and offers["m5.large"] == 0.048
-        and offers["m5.xlarge"] == 0.192
-        and "overlays" in err
-    )
-    assert "overlays" in (tmp_path / "r.md").read_text(encoding="utf-8")
-    assert run("import", "prices", table, "--size", "nothing")[0] == 2
 
 
 # -- hostile files ---------------------------------------------------------------------------------

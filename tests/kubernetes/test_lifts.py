@@ -22,9 +22,9 @@ from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.situation import planned, solved
 from placeopt.kubernetes.consolidate.wishes import lifts_of
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.sizes import MissingRequests
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)

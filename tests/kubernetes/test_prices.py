@@ -65,23 +65,25 @@ def test_on_demand_and_advisor_together(write: Write) -> None:
     notes = Notes()
     book = read_prices([write("a.json", ADVISOR), write("o.json", ON_DEMAND)], notes)
     large = {
-        "location": "us-east-1",
-        "size": "m5.large",
         "cpu_cores": 2.0,
         "memory_gib": 8.0,
         "on_demand_usd_per_hour": 0.096,
         "spot_usd_per_hour": 0.0384,
         "spot_interruption": 0.10,
     }
-    offers = {o["size"]: o for o in book.document()["offers"]}
+    offers = {size: {k: float(v) for k, v in o.items()} for (_, size), o in book.offers.items()}
     assert (
         offers["m5.large"] == large
         and offers["m5.xlarge"]["spot_interruption"] == 0.25
         and set(offers) == {"m5.large", "m5.xlarge", "t3.nano"}
     )
     assert "us-east-1 gone" in dict(notes.of("left-out"))["spot savings without an on-demand price"]
-    again = read_prices([write("own.json", json.dumps(book.document()))], Notes())
-    assert again.document() == book.document()
+    own = {"location": "us-east-1", "size": "m5.large", **large}
+    text = json.dumps({"format": "placeopt/prices@1", "offers": [own], "nodes": {"rack-7": 0.21}})
+    again = read_prices([write("own.json", text)], Notes())
+    key = "us-east-1", "m5.large"
+    assert again.offers[key] == book.offers[key]
+    assert again.nodes == {"rack-7": Decimal("0.21")}
 
 
 def test_the_karpenter_table(kubernetes_data: Path) -> None:
@@ -168,29 +170,6 @@ def test_overlays_against_fractions() -> None:
         )
 
 
-def test_node_overlays_of_karpenter(write: Write) -> None:
-    """Of those that match, the heaviest counts alone."""
-    overlays = """
-apiVersion: karpenter.sh/v1alpha1
-kind: NodeOverlay
-metadata: {name: all}
-spec: {priceAdjustment: "+10%"}
----
-apiVersion: karpenter.sh/v1alpha1
-kind: NodeOverlay
-metadata: {name: m5}
-spec:
-  weight: 10
-  requirements:
-  - {key: karpenter.k8s.aws/instance-family, operator: In, values: [m5]}
-  - {key: node.kubernetes.io/instance-type, operator: NotIn, values: [m5.xlarge]}
-  price: "0.05"
-"""
-    book = read_prices([write("o.json", ON_DEMAND), write("overlays.yaml", overlays)], Notes())
-    prices = {size: float(o["on_demand_usd_per_hour"]) for (_, size), o in book.offers.items()}
-    assert prices == {"m5.large": 0.05, "m5.xlarge": 0.2112, "t3.nano": 0.00572}
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -263,16 +242,7 @@ def test_odd_overlays(text: str) -> None:
             "cannot be read",
         ),
         ("a.json", '{"format": "placeopt/prices@1", "offers": [{"location": "us"}]}', "is no size"),
-        (
-            "a.yaml",
-            "kind: NodeOverlay\nspec:\n  priceAdjustment: cheap\n",
-            "line 3, spec.priceAdjustment: 'cheap' is no change",
-        ),
-        (
-            "a.yaml",
-            "kind: NodeOverlay\nspec:\n  requirements: [{key: color, operator: In}]\n",
-            "line 3",
-        ),
+        ("a.yaml", "kind: NodeOverlay\nspec:\n  price: 1\n", "not a file of prices"),
     ],
 )
 def test_what_is_wrong_with_a_table(write: Write, name: str, text: str, says: str) -> None:

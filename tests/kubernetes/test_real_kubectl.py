@@ -109,38 +109,6 @@ def test_from_the_dump_to_a_stop_and_back(
     assert not any(n.get("spec") for _, n in stub.store.all("nodes"))
 
 
-def test_replicas_come_and_go(stub: ApiStub, tmp_path: Path) -> None:
-    """Cart is scaled down, web up, beside the moves; killed on the way; undo takes neither back."""
-    runner = ScriptRunner(stub, tmp_path)
-    names = [str(tmp_path / n) for n in ("cluster.json", "shop.json", "front.json", "steps.sh")]
-    dump, instance, front, script = names
-    Path(dump).write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
-    options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", instance]
-    options += ["--replicas", "shop/cart=1", "--replicas", "shop/web=2"]
-    command("import", "kubernetes", dump, *options)
-    command("solve", instance, "--method", "repack", "--seed", "1", "-o", front)
-    steps = Front.read(front).points[0].plan["steps"]
-    assert {"web-added-1", "cart-7d-b"} <= {s["microservice"] for s in steps}
-    command("export", "kubernetes", front, "--instance", instance, "--point", "0", "-o", script)
-    text = Path(script).read_text(encoding="utf-8")
-    assert " remove shop web cart-7d-" not in text
-    assert re.search(r" remove shop cart cart-7d-. n.", text)
-    assert re.search(r" add shop web web-po\w+-\d n. ", text)
-    assert runner.run(kill_at=2).returncode == -9
-    done = runner.run()
-    assert done.returncode == 0, done.stderr
-    wanted = {
-        name: state(stub, "deployments", name)["spec"]["replicas"] for name in ("cart", "web")
-    }
-    assert wanted == {"cart": 1, "web": 2}
-    count = workloads_on_nodes(stub.store)
-    ends = {s["microservice"]: s["to"] for s in steps}
-    assert count["web", ends["web-added-1"]] >= 1 and count.total() == 4
-    assert stub.cluster.least == {"cart-7d": 1, "web-5c": 1}, "nothing is interrupted"
-    assert runner.run("undo").returncode == 0
-    assert workloads_on_nodes(stub.store) == count
-
-
 def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path) -> None:
     """One of two copies of cart is stopped, then the other one removed, then all is undone."""
     document = problem().to_document()

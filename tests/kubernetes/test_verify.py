@@ -17,8 +17,8 @@ from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.steps_document import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 from placeopt.kubernetes.verify import verify, verify_files
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))

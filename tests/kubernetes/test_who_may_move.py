@@ -14,8 +14,8 @@ import pytest
 from placeopt import api, cli
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 
 Json = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -245,12 +245,12 @@ def test_a_defect_at_every_stage_is_named_at_once(
     message = capfd.readouterr().err
     assert end.value.code == 2 and message.count("\n") == 1
     wanted = {
-        "new.csv: line 2: '-1Gi' is negative": "an amount of at least 0",
+        "new.csv: line 2: memory: '-1Gi' is negative": "an amount of at least 0",
         "items[3].spec.containers[0].resources.requests.cpu: 'lots' is no quantity": "128Mi",
         "items[10]: not an object of Kubernetes": "kind and metadata",
         "items[9].status: a node without allocatable cpu": "kubectl get nodes",
         "torn.json: line 1: not JSON": "complete JSON documents",
-        "nodes.csv: line 2: 'much' is no quantity": "128Mi",
+        "nodes.csv: line 2: memory: 'much' is no quantity": "128Mi",
         "items[4].spec.containers[0].resources.requests: container 'c'": "--missing-requests",
         "items[8].spec.selector.matchExpressions[0]: the operator 'Near'": "NotIn",
         "items[5].spec.topologySpreadConstraints[0].maxSkew: 'two'": "a whole number",

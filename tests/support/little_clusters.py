@@ -11,8 +11,8 @@ import pytest
 
 from placeopt.cli import main
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.replicas import MovingRules
 
 Json = dict[str, Any]
 REGION, ZONE = "us-east-1", "us-east-1a"

@@ -1,4 +1,4 @@
-"""Commands: ``import kubernetes``, ``import prices``, ``export kubernetes``, ``verify`` and
+"""Commands: ``import kubernetes``, ``export kubernetes``, ``verify`` and
 ``consolidate``.
 """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -17,7 +17,9 @@ from placeopt.core.errors import UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.commands import importing as given
+from placeopt.kubernetes.commands.asking import asks, options_of
 from placeopt.kubernetes.kinds import DUMP
+from placeopt.kubernetes.moving import Ask
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
@@ -25,6 +27,20 @@ if TYPE_CHECKING:
     from placeopt.kubernetes.importing import Imported
 
 _FORMATS = ("table", "markdown", "json")
+#: Fields of the options of an import that are asked for here.
+_ASKED = (
+    "policy",
+    "namespaces",
+    "fixed_namespaces",
+    "move_empty_dir",
+    "pins",
+    "expendable",
+    "drain_cordoned",
+    "any_architecture",
+    "missing_prices",
+    "commitments",
+    "region",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -39,30 +55,22 @@ def register(app: typer.Typer) -> None:
     )
 
 
+@asks(
+    *_ASKED,
+    policy=Ask(
+        "What containers without requests need: limits, default=100m,128Mi or error (default: "
+        "nothing, as kube-scheduler counts them).",
+        name="missing_requests",
+        words=("error", "limits", "default="),
+        shown="POLICY",
+        is_text=True,
+    ),
+)
 def consolidate(
     files: given.Files,
     prices: given.PriceFiles = None,
     overlay: given.Overlays = None,
-    missing_prices: given.MissingPricesOption = "error",
-    commitments: given.CommitmentsOption = None,
     candidates: given.CandidatesOption = None,
-    region: given.RegionOption = None,
-    missing_requests: Annotated[
-        list[str] | None,
-        Option(
-            metavar="POLICY",
-            help="What containers without requests need: limits, default=100m,128Mi or error "
-            "(default: nothing, as kube-scheduler counts them).",
-            autocompletion=words("error", "limits", "default="),
-        ),
-    ] = None,
-    namespace: given.NamespaceOption = None,
-    pin_namespace: given.PinNamespaceOption = None,
-    pin: given.PinOption = None,
-    empty_dir: given.EmptyDirOption = "pin",
-    cordoned: given.CordonedOption = "leave-out",
-    expendable: given.ExpendableOption = None,
-    architectures: given.ArchitecturesOption = "known",
     allow_stops: Annotated[
         bool,
         Option(
@@ -109,6 +117,7 @@ def consolidate(
         ),
     ] = None,
     quiet: Quiet = False,
+    **said: Any,
 ) -> None:
     """Say how small a cluster could be, and why each node stays.
 
@@ -126,25 +135,12 @@ def consolidate(
         raise UsageError(f"--format {form!r}; legal: {', '.join(_FORMATS)}")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"-o {str(output)!r} is a file; give a folder")
-    inputs = (*files, *(prices or ()), commitments, candidates)
+    inputs = (*files, *(prices or ()), said["commitments"], candidates)
     names = (output / name for name in folder.FILES) if output and output.is_dir() else ()
     require_outputs(*names, inputs=inputs)
     faults = Faults()  # told with what the import finds
-    options = given.import_options(
-        policies=missing_requests or ["default=0,0"],
-        namespace=namespace,
-        pin_namespace=pin_namespace,
-        empty_dir=empty_dir,
-        pin=pin,
-        expendable=expendable,
-        name="cluster",
-        missing_prices=missing_prices,
-        region=region,
-        leave_out=True,
-        any_architecture=given.choice("--architectures", architectures, "known", "any"),
-        drain_cordoned=given.choice("--cordoned", cordoned, "leave-out", "drain"),
-        **given.options_in_files(None, None, commitments, faults),
-    )
+    said["missing_requests"] = said["missing_requests"] or ["default=0,0"]
+    options = options_of(said, faults, leave_out=True)
     imported = import_files(
         [find_cluster(file) for file in files],
         "rolling-update",

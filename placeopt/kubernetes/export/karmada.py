@@ -80,14 +80,8 @@ def _edge_cloud(plan: Plan, origin: Origin | None, namespace: str) -> dict[Workl
         for name, node in row.items():
             unique = name if named[name] == 1 else f"{application}-{name}"
             workload = _workload(origin, namespace, unique, name, application)
-            results[workload][_cluster(origin, node)] += 1
+            results[workload][node] += 1
     return results
-
-
-def _cluster(origin: Origin | None, node: str) -> str:
-    """Return the member cluster that a node of the plan is, or is a node of."""
-    known = None if origin is None else origin.nodes.get(node)
-    return node if known is None or known.member is None else known.member
 
 
 def _multi_cluster(
