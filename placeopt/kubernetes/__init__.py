@@ -12,9 +12,11 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 ``staying``, ``admission`` ...  which replicas must stay, and why
 ``capacity``, ``volumes``       nodes that take part, and which pods may go where
 ``rules``, ``attaching``        what pods say of each other; volumes that a node attaches
-``calls``, ``latency``          who calls whom; latencies between places
-``prices``, ``price_files``     what machines cost: tables, overlays
-``new_requests``, ``options``   tables and options that no cluster knows
+``calls``                       who calls whom; latencies between places
+``labels``, ``machines``        labels of nodes; what machines have that are not there yet
+``prices``, ``candidates``      what machines cost; those that may be bought
+``options``, ``moving``         what the user says; the command line is made of it
+``new_requests``                tables that no cluster knows
 ``to_...``, ``parts``           a cluster as an instance of a problem
 ``moments``, ``to_trace`` ...   dumps taken at intervals, as a trace
 ``notes``                       the report of what was assumed

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from placeopt.kubernetes.disruptions import KnownBudget
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import note
@@ -124,3 +124,52 @@ def share_of(value: object, count: int, *, up: bool = True) -> int:
         share = int(text[:-1]) * count
         return -(-share // 100) if up else share // 100
     return int(text) if text.isascii() and text.isdigit() else 0
+
+
+# -- what the steps of a plan break ----------------------------------------------------------------
+
+
+class KnownBudget(NamedTuple):
+    """A budget: its name, and how many of its pods may be missing besides those that are now."""
+
+    label: str
+    allowed: int
+
+
+class Interruption(NamedTuple):
+    """What a step does to a pod: it goes down, comes up again, or both.
+
+    `who` stands for the pod and all its copies; `what` is how messages name it.
+    """
+
+    number: int
+    who: Hashable
+    what: str
+    down: bool
+    up: bool
+
+
+def broken_budgets(made: Iterable[tuple[Interruption, Iterable[KnownBudget]]]) -> list[str]:
+    """Return a sentence for each step that leaves a budget too few pods.
+
+    Parameters
+    ----------
+    made : iterable of (Interruption, budgets)
+        In the order of the steps, each with the budgets of its pod.
+    """
+    missing: dict[str, set[Hashable]] = {}
+    results = []
+    for step, budgets in made:
+        for budget in budgets:
+            down = missing.setdefault(budget.label, set())
+            if step.down and step.who not in down:
+                down.add(step.who)
+                if len(down) > budget.allowed:
+                    results.append(
+                        f"step {step.number} stops {step.what}: PodDisruptionBudget "
+                        f"{budget.label} allows {budget.allowed} of its pods to be missing, "
+                        f"and {len(down)} {'is' if len(down) == 1 else 'are'}"
+                    )
+            if step.up:
+                down.discard(step.who)
+    return results

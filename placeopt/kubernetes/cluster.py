@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from placeopt.kubernetes.calls import WorkloadGraph
+from placeopt.kubernetes.calls import Latencies, WorkloadGraph
 from placeopt.kubernetes.capacity import NodeCapacity
-from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.replicas import Replica

@@ -18,7 +18,7 @@ from pydantic import model_validator
 
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.capacity import NodeCapacity
-from placeopt.kubernetes.leases import ON_DEMAND, lease_of
+from placeopt.kubernetes.labels import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.tables import CellError, TableRow, Word, number, rows

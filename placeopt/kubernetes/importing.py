@@ -17,13 +17,12 @@ from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import calls, manifests
 from placeopt.kubernetes.budgets import origin_budgets
+from placeopt.kubernetes.calls import Latencies, latencies
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
 from placeopt.kubernetes.kinds import DUMP
-from placeopt.kubernetes.latency import Latencies, latencies
 from placeopt.kubernetes.machines import equipped
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
@@ -31,12 +30,10 @@ from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.parts import ImportedInstance
-from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.prices import PriceBook, PriceOverlay
-from placeopt.kubernetes.reading import STDIN, View
+from placeopt.kubernetes.prices import PriceBook, PriceOverlay, read_prices
+from placeopt.kubernetes.reading import STDIN, View, with_folders
 from placeopt.kubernetes.replicas import Replica, units
-from placeopt.kubernetes.staying import held, require_pins
-from placeopt.kubernetes.unsaid import name_dropped_rules
+from placeopt.kubernetes.staying import held, name_dropped_rules, require_pins
 from placeopt.registry import from_document
 
 #: Problem -> module that makes its instances.

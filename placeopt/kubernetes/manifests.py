@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import Any
@@ -17,7 +17,6 @@ from typing import Any
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes import objects
-from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.faults import tolerated
 from placeopt.kubernetes.kinds import ABSENT, KINDS, UNSPACED, WORKLOADS, absent, matters, note_of
 from placeopt.kubernetes.labels import REGION, ZONE, completed
@@ -29,11 +28,12 @@ from placeopt.kubernetes.objects import (
     ObjectMeta,
     Pod,
     PodDisruptionBudget,
+    PodSpec,
     Workload,
+    pod_spec,
 )
 from placeopt.kubernetes.pool_disruption import disruption_notes
-from placeopt.kubernetes.reading import STDIN, View, read, require_whole
-from placeopt.kubernetes.runtime_classes import with_runtime
+from placeopt.kubernetes.reading import STDIN, View, read, require_whole, with_folders
 
 _MAX_NESTED_LISTS = 5
 #: Kinds that say how the nodes of a NodePool are made.
@@ -477,3 +477,27 @@ def nothing(cluster: ClusterObjects, what: str, remedy: str) -> DocumentError:
         f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]),
         remedy,
     )
+
+
+# -- runtime classes -------------------------------------------------------------------------------
+
+
+def with_runtime(spec: PodSpec, runtimes: Mapping[str, View], label: str) -> PodSpec:
+    """Return a spec with the overhead, node selector and tolerations of its runtime class."""
+    name = spec.view["runtimeClassName"].text()
+    if not name:
+        return spec
+    runtime = runtimes.get(name)
+    if runtime is None:
+        if not spec.view["overhead"]:
+            text = f"RuntimeClass {name[:63]} is not in the files: it is taken to add nothing"
+            note("assumption", text, label)
+        return spec
+    scheduling, value = runtime["scheduling"], dict(spec.view.mapping())
+    value.setdefault("overhead", runtime["overhead"]["podFixed"].mapping())
+    value["nodeSelector"] = scheduling["nodeSelector"].labels() | spec.selector
+    own = [t.value for t in spec.view["tolerations"].items()]
+    more = [t.value for t in scheduling["tolerations"].items() if t.value not in own]
+    value["tolerations"] = [*own, *more]
+    view = spec.view
+    return pod_spec(View(value, view.source, view.document, view.parent, view.key))

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import manifests
-from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.kinds import DUMP
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.reading import View, with_folders
 
 _IN_NAME = re.compile(
     r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T_. -]?(\d\d)[:_.-]?(\d\d)(?:[:_.-]?(\d\d))?(?:\.\d+)?"

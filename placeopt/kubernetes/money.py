@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.kubernetes.leases import SPOT, lease_of
+from placeopt.kubernetes.labels import SPOT, lease_of
 from placeopt.kubernetes.origin import NodeOrigin
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from placeopt.core.files.documents import Document
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.leases import SPOT, lease_of
-from placeopt.kubernetes.node_pools import POOL
+from placeopt.kubernetes.labels import POOL, SPOT, lease_of
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, amounts
 from placeopt.kubernetes.options import ImportOptions

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError
@@ -17,7 +18,6 @@ from placeopt.core.files.documents import parse_json
 from placeopt.core.files.lines import after_space, decode_at, json_line
 from placeopt.core.files.paths import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
-from placeopt.kubernetes.dumps import without_logs
 
 #: Files may be so large.
 MAX_JSON_BYTES, MAX_YAML_BYTES = 512 * 2**20, 128 * 2**20
@@ -353,3 +353,48 @@ def _line_of_fault(text: str, file: str, problem: str) -> int:
     except DocumentError as error:
         return int((error.path or "line 1").split()[1])
     return 1
+
+
+# -- folders and dumps of kubectl cluster-info -----------------------------------------------------
+
+
+#: Files of a folder that are read, by the end of their names, and how many there may be.
+_READ, _MAX_FILES = (".json", ".yaml", ".yml"), 20_000
+_START = "==== START logs for container "
+_LOG = re.compile(
+    rf"^{_START}(?P<which>.*) ====\n.*?==== END logs for container (?P=which) ====$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def without_logs(text: str) -> str:
+    """Return a dump of ``kubectl cluster-info dump`` without logs; its lines keep their numbers."""
+    if _START not in text:
+        return text
+    return _LOG.sub(lambda log: "\n" * log[0].count("\n"), text)
+
+
+def with_folders(paths: Iterable[AnyPath]) -> list[AnyPath]:
+    """Return paths with the JSON and YAML files of a folder, at any depth, in its place.
+
+    Raises
+    ------
+    DocumentError
+        A folder has no such file, or too many.
+    """
+    return [file for path in paths for file in _files(path)]
+
+
+def _files(path: AnyPath) -> Iterator[AnyPath]:
+    if not Path(path).is_dir():
+        yield path
+        return
+    results = sorted(file for file in Path(path).rglob("*") if file.suffix.lower() in _READ)
+    if not results or len(results) > _MAX_FILES:
+        problem = f"{len(results):,} files" if results else "no file"
+        raise DocumentError(
+            f"{problem} of {', '.join(_READ)} in this folder",
+            file=str(path),
+            remedy=f"give the folder of a cluster-info dump; legal: 1 to {_MAX_FILES:,} files",
+        )
+    yield from results

@@ -6,13 +6,14 @@ What pods say about nodes and about each other is kept by node sets and rules
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.architectures import keep_to_known
 from placeopt.kubernetes.capacity import is_control_plane
 from placeopt.kubernetes.cluster import ReadCluster
 from placeopt.kubernetes.commitments import paid_shares
-from placeopt.kubernetes.leases import SPOT, lease_of
-from placeopt.kubernetes.node_pools import POOL, pools_asked
+from placeopt.kubernetes.labels import POOL, SPOT, lease_of
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import NodeOrigin
@@ -24,6 +25,7 @@ from placeopt.kubernetes.parts import (
 )
 from placeopt.kubernetes.prices import PriceBook
 from placeopt.kubernetes.quantities import MIB
+from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.rolling_document import update_document
 from placeopt.kubernetes.staying import keeps_its_node
 
@@ -81,7 +83,7 @@ def _priced_origins(
     cluster: ReadCluster, options: ImportOptions, prices: dict[str, float], paid: dict[str, float]
 ) -> dict[str, NodeOrigin]:
     """Return what the nodes are in the cluster, and what they cost."""
-    book, wanted = cluster.prices or PriceBook(), pools_asked(cluster.site.units)
+    book, wanted = cluster.prices or PriceBook(), _pools_asked(cluster.site.units)
     return {
         name: known.model_copy(
             update={
@@ -117,3 +119,21 @@ def _note_rounding(cluster: ReadCluster) -> None:
                 "memory requests are rounded up to whole MiB, capacities down",
                 unit.label,
             )
+
+
+def _pools_asked(units: Iterable[Replica]) -> set[str]:
+    """Return the names of NodePools that some replicas ask for.
+
+    A new NodePool of another name would make nodes on which they may not run.
+    """
+    result = set[str]()
+    for unit in units:
+        if POOL in unit.spec.selector:
+            result.add(unit.spec.selector[POOL])
+        terms = unit.spec.affinity["nodeAffinity"][
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        ]["nodeSelectorTerms"].items()
+        for term in (e for t in terms for e in t["matchExpressions"].items()):
+            if term["key"].value == POOL and term["operator"].value == "In":
+                result.update(value.text() for value in term["values"].items())
+    return result

@@ -23,13 +23,12 @@ from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import manifests, objects
 from placeopt.kubernetes.budgets import budgets_of
 from placeopt.kubernetes.capacity import allowed
-from placeopt.kubernetes.dumps import with_folders
 from placeopt.kubernetes.importing import no_collection
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.moments import Moment, moments, seconds_of
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.objects import KubernetesNode, Pod
-from placeopt.kubernetes.reading import Source, View
+from placeopt.kubernetes.reading import Source, View, with_folders
 from placeopt.kubernetes.replicas import Replica, comes_with_node, unit_of
 from placeopt.kubernetes.sizes import MissingRequests, effective
 from placeopt.kubernetes.staying import copied, evictable

@@ -16,14 +16,12 @@ from dataclasses import dataclass, replace
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.admission import Admission
-from placeopt.kubernetes.budgets import budgets_by_pod
-from placeopt.kubernetes.calls import WorkloadGraph
+from placeopt.kubernetes.budgets import Interruption, broken_budgets, budgets_by_pod
+from placeopt.kubernetes.calls import Latencies, WorkloadGraph
 from placeopt.kubernetes.capacity import reasons_against, site, to_come
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.disruptions import Interruption, broken_budgets
 from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
 from placeopt.kubernetes.labels import completed, drivers_in
-from placeopt.kubernetes.latency import Latencies
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.objects import (

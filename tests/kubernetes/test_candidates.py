@@ -20,7 +20,7 @@ from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.price_files import read_prices
+from placeopt.kubernetes.prices import read_prices
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
 from placeopt.rolling_update.fleet_change import fleet_change

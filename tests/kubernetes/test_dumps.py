@@ -9,9 +9,9 @@ import pytest
 from little_clusters import Json, deployment, imported, node
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.dumps import with_folders, without_logs
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.reading import with_folders, without_logs
 
 OBJECTS = [node("n1"), node("n2"), *deployment("web", ["n1", "n2"]), *deployment("api", ["n1"])]
 LISTS = {"Node": "NodeList", "Pod": "PodList", "Deployment": "DeploymentList"}

@@ -18,7 +18,7 @@ from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.commitments import read_commitments
 from placeopt.kubernetes.importing import Imported
-from placeopt.kubernetes.leases import lease_of
+from placeopt.kubernetes.labels import lease_of
 from placeopt.kubernetes.money import Deployed, namespace_costs
 from placeopt.kubernetes.prices import missing_price
 

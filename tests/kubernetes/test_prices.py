@@ -13,8 +13,7 @@ import pytest
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.price_files import read_prices
-from placeopt.kubernetes.prices import PriceBook, apply, overlay
+from placeopt.kubernetes.prices import PriceBook, apply, overlay, read_prices
 
 Write = Callable[[str, str], Path]
 

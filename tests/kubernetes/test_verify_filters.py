@@ -105,7 +105,8 @@ def tainted(taint: Json) -> Json:
 
 
 def rollout(replicas: int) -> Json:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": WEB_1["spec"]}
+    own = {key: value for key, value in WEB_1["spec"].items() if key != "nodeName"}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": own}
     spec = {"replicas": replicas, "selector": WEB, "template": template}
     return thing("Deployment", "web", "apps/v1", spec=spec)
 

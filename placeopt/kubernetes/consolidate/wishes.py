@@ -16,9 +16,9 @@ from placeopt.kubernetes.candidates import DEFAULT_COUNT, of_machine_types
 from placeopt.kubernetes.consolidate.lifts import Lift, lifts_of_places, subject_of
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.importing import Imported, with_objects
+from placeopt.kubernetes.labels import POOL
 from placeopt.kubernetes.machines import equipped
 from placeopt.kubernetes.new_requests import NewRequests, recommended
-from placeopt.kubernetes.node_pools import POOL
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import grouped

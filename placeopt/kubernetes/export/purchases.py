@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Plan
-from placeopt.kubernetes.node_pools import POOL
+from placeopt.kubernetes.labels import POOL
 
 if TYPE_CHECKING:
     from placeopt.core.problem import Problem

@@ -13,7 +13,7 @@ from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.files.documents import sha256
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem
-from placeopt.kubernetes.disruptions import Interruption, KnownBudget, broken_budgets
+from placeopt.kubernetes.budgets import Interruption, KnownBudget, broken_budgets
 from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.origin import Origin, key
 from placeopt.kubernetes.quantities import MIB
