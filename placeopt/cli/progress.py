@@ -1,7 +1,7 @@
 """What a long command says while it works: a line that moves, or a plain line now and then.
 
-On a terminal the line keeps its bar, how much is done of how much, and the time left; what has no
-room beside them is left out. Elsewhere a line is printed every ten seconds, also where the work
+On a terminal the line has a bar, how much is done of how much, the time left, and of the facts what
+there is room for. Elsewhere a line is printed every ten seconds, also where the work
 says nothing meanwhile.
 """
 
@@ -15,16 +15,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from placeopt.cli.screen import console, is_quiet, say
-from placeopt.cli.tables import room
 from placeopt.core.runs.compiling import CLOCK, Compiling
 from placeopt.core.runs.progress import Tell, Told, in_words, left_in_words
 
 #: Seconds between two plain lines.
 PAUSE = 10.0
-#: Columns of the bar, at most and at least, what it is filled with, and what the rest is.
-_BAR, _LEAST_BAR, _FULL, _EMPTY = 20, 5, "█", "░"
-#: Turns while the work goes on.
-_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
 @contextmanager
@@ -37,53 +32,48 @@ def shown(start: str = "starting") -> Iterator[Tell | None]:
         yield tell
 
 
-def line(told: Told, seconds: float, width: int) -> str:
-    """Return the line that moves: bar, done, time left, and of the facts what there is room for.
-
-    Examples
-    --------
-    >>> line(Told(0.25, "5 of 20 runs", ["a", "b" * 40]), 30.0, 50)
-    '█████░░░░░░░░░░░░░░░  5 of 20 runs  90 s left  a'
-    """
-    text = "  ".join(
-        part for part in (told.done or f"{seconds:.0f} s", left_in_words(told, seconds)) if part
-    )
-    if not math.isnan(told.share):
-        columns = max(_LEAST_BAR, min(_BAR, width - room(text) - 2))
-        filled = round(columns * min(1.0, max(0.0, told.share)))
-        text = f"{_FULL * filled}{_EMPTY * (columns - filled)}  {text}"
-    for fact in told.facts:
-        if room(text) + 2 + room(fact) > width:
-            break
-        text += f"  {fact}"
-    return text[:width]
-
-
 @contextmanager
 def _moving(start: str) -> Iterator[Tell]:
-    """Draw a line that moves, on a terminal."""
-    from rich.live import Live
+    """Draw a line that moves, on a terminal: a bar, and words as far as there is room."""
+    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
+    from rich.table import Column
     from rich.text import Text
 
-    screen, began = console(), CLOCK.seconds
-    latest, compiled = Told(math.nan, start), ""
+    began, latest, compiled = CLOCK.seconds, Told(math.nan, start), ""
+
+    class Words(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            text = compiled or in_a_line(latest, CLOCK.seconds - began)
+            return Text(text, no_wrap=True, overflow="ellipsis")
+
+    columns = (SpinnerColumn(), BarColumn(bar_width=20), Words(Column(no_wrap=True)))
+    drawn = Progress(*columns, console=console(), transient=True, refresh_per_second=8)
+    task = drawn.add_task("", total=None)
 
     def tell(told: Told) -> None:
         nonlocal latest
         latest = told
+        share = None if math.isnan(told.share) else told.share
+        drawn.update(task, total=None if share is None else 1.0, completed=share or 0.0)
 
     def compiling(state: Compiling) -> None:
         nonlocal compiled
         compiled = str(state) if state.kernel else ""
 
-    def drawn() -> Text:
-        turn = _SPINNER[int(8 * time.monotonic()) % len(_SPINNER)]
-        text = compiled or line(latest, CLOCK.seconds - began, screen.width - 3)
-        return Text(f"{turn} {text}", no_wrap=True, overflow="crop")
-
-    live = Live(get_renderable=drawn, console=screen, refresh_per_second=8, transient=True)
-    with live, CLOCK.watched(compiling):
+    with drawn, CLOCK.watched(compiling):
         yield tell
+
+
+def in_a_line(told: Told, seconds: float) -> str:
+    """Return what the line that moves says: done, time left, and facts, the first ones first.
+
+    Examples
+    --------
+    >>> in_a_line(Told(0.25, "5 of 20 runs", ["a", "b"]), 30.0)
+    '5 of 20 runs  90 s left  a  b'
+    """
+    parts = (told.done or f"{seconds:.0f} s", left_in_words(told, seconds), *told.facts)
+    return "  ".join(part for part in parts if part)
 
 
 @contextmanager

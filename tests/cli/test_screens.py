@@ -10,6 +10,7 @@ import io
 import os
 import re
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 
 from placeopt import cli
 from placeopt.cli import progress
-from placeopt.cli.progress import line
+from placeopt.cli.progress import in_a_line
 from placeopt.cli.tables import room
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.words import up_to
@@ -135,25 +136,33 @@ def test_one_hypervolume_everywhere(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [30, 60, 79, 118])
-def test_the_moving_line_drops_goals_first(width: int) -> None:
-    """What is done of how much and the time left stay; facts leave from the end."""
+def test_the_moving_line_drops_goals_first(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done of how much and the time left come first; a line is never broken."""
+    from rich.console import Console
+
     goals = [f"goal_number_{k} 123.4" for k in range(4)]
     told = Told(0.25, "12,500 of 50,000 evaluations", ["214 points", *goals])
-    text = line(told, 20.0, width)
-    assert len(text) <= width
-    if width >= 60:
-        assert "12,500 of 50,000 evaluations  60 s left" in text and text.startswith("█████░")
-    assert ("214 points" in text) == (width >= 79)
-    assert ("goal_number_0 123.4" in text) == (width > 80)
-    assert "goal_number_3" not in text
+    text = in_a_line(told, 20.0)
+    assert text.startswith("12,500 of 50,000 evaluations  60 s left  214 points  goal_number_0")
+    screen = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    monkeypatch.setattr(progress, "console", lambda: screen)
+    monkeypatch.setattr(progress.sys, "stderr", Terminal(True))
+    with progress.shown() as tell:
+        assert tell is not None
+        tell(told)
+        screen.file.truncate(0)  # what was drawn before it was told
+        time.sleep(0.4)
+    drawn = re.sub(r"\x1b\[[0-9?]*[a-zA-Z]", "", screen.file.getvalue())  # type: ignore[attr-defined]
+    lines = [part for part in re.split(r"[\r\n]+", drawn) if "12,500" in part]
+    assert lines and all(room(part) <= width for part in lines)
+    assert width < 60 or any("12,500 of 50,000 evaluations" in part for part in lines)
+    assert not any("goal_number_3" in part for part in lines)
 
 
 def test_a_piped_run_speaks_now_and_then(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Also where the work is silent, such as a solver in one long call."""
-    import time
-
     monkeypatch.setattr(progress, "PAUSE", 0.1)
     with progress.shown() as tell:
         time.sleep(0.15)
