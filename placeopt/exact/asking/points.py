@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Unpack
 
 import numpy as np
@@ -202,15 +203,20 @@ def reference_point(
     names = [goal.name for goal in goals]
     wished = numbers("point", point, names)
     how = {**how, "budget": how.get("budget") or budget_of(how.get("seconds"))}
-    ends: list[Front] = []
+    calls = 0
     if weights is not None:
         own = numbers("weights", weights, names)
     else:
-        for goal in goals:
-            ends.append(lexicographic(model, [goal.name], **how))
-            if not ends[-1].points:
-                return ends[-1]
-        own = _one_over_ranges(np.array([end.points[0].values for end in ends]))
+
+        def ends(desk: Desk) -> str:
+            for name in names:
+                _answer(desk, _levels(name, names), {})
+            return "the best point of each goal is found"
+
+        best = answered(model, "lexicographic", {"order": names}, how, ends)
+        if not (best.points and best.runs[0].completed):
+            return replace(best, points=())
+        own, calls = _one_over_ranges(best.values), best.runs[0].solver_calls
     if not all(weight > 0 for weight in own):
         raise UsageError(f"weights are {own}; give positive numbers")
     signed = np.array(wished) * [goal.sign for goal in goals]
@@ -231,7 +237,7 @@ def reference_point(
         return [Goal(Objective("distance", ""), block.distance), *curved]
 
     def answer(desk: Desk) -> str:
-        desk.calls += sum(front.runs[0].solver_calls for front in ends)
+        desk.calls += calls
         desk.hidden = {v.name for v in block.component_data_objects(pyo.Var)}
         zeros = -np.array(desk.compiled.constants) / desk.compiled.units
         desk.free[desk.count + 1 :] = zeros[desk.count + 1 :]
