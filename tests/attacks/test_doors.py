@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pyomo.environ as pyo
 import pytest
 from effort import tries
 
@@ -66,7 +65,6 @@ def test_what_was_meant_is_suggested() -> None:
             lambda: make_env("edge-cloud", aplications=3),
             "did you mean 'applications'?",
         ),
-        (lambda: placeopt.enumerate(pyo.ConcreteModel(), sekonds=3), "did you mean 'seconds'?"),
         (lambda: placeopt.load("toy").generate(request=3), "did you mean 'requests'?"),
         (lambda: placeopt.solve("toy", "greedy").pick(budget={"cost": 1}), "mean 'cost_usd'?"),
     ):

@@ -157,7 +157,6 @@ def test_bounds_are_reached_where_each_is() -> None:
 
 def test_hypervolume_by_hand() -> None:
     assert hypervolume(np.array([[1.0, 1.0]]), [3.0, 3.0]) == 4.0
-    assert hypervolume(np.array([[1.0, 1.0]]), [3.0, 3.0], plain=True) == pytest.approx(4 / 9)
     assert hypervolume(np.array([[4.0], [2.0]]), [5.0]) == 3.0
     assert hypervolume(np.array([[7.0]]), [5.0]) == 0.0
 

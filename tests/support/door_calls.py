@@ -145,12 +145,10 @@ def calls(folder: Path) -> dict[str, Door]:
         "front.pick": Door(front.pick, (), own | {"pseudo_weights": None}),
         "front.pick, topsis": Door(lambda wanted: front.pick(topsis=wanted), ({"cost_usd": 1},)),
         "front.hypervolume": Door(front.hypervolume, ([30, 4, 1],)),
-        "front.reference": Door(front.reference, (), {"factor": 1.1, "bounds": False}),
-        "front.contributions": Door(front.contributions, ([30, 4, 1],)),
+        "front.reference": Door(front.reference, (), {"factor": 1.1}),
         "front.gap": Door(front.gap, ([30, 4, 1],)),
         "front.igd_plus": Door(front.igd_plus, (front,)),
         "front.epsilon": Door(front.epsilon, (front,)),
-        "front.r2": Door(front.r2, (front,)),
         "front.subset": Door(front.subset, (3,)),
         "front.to_pandas": Door(front.to_pandas, (), {"plans": True, "problem": problem}),
         "front.plot": Door(front.plot, (folder / "front.svg",), {"problem": problem}),
@@ -172,7 +170,7 @@ def calls(folder: Path) -> dict[str, Door]:
         "import_files": Door(kubernetes.import_files, imported, options),
         "kubernetes.steps": Door(kubernetes.steps, exported, {"origin": None, "partly": False}),
         "kubernetes.export": Door(
-            kubernetes.export.export, exported, {"form": "json", "namespace": "x", "bought": None}
+            kubernetes.export.export, exported, {"form": "json", "namespace": "x"}
         ),
     }
     for name in INSTANCES:
