@@ -49,7 +49,7 @@ def assemble(site: Path) -> None:
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in KEPT and "__pycache__" not in file.parts:
                 copy_page(file, site / file.relative_to(ROOT))
-    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff"):
         copy_page(ROOT / name, site / name)
     docs = site / "docs"
     write_problems(docs / "problems")
@@ -268,7 +268,7 @@ def main() -> int:
         strict = ["-W", "--keep-going", "-q", "-E", "-j", "auto"]
         failed = build_main([*strict, "-c", str(ROOT / "docs"), folder, str(output)])
     (output / "index.html").write_text(FRONT_DOOR, encoding="utf-8")
-    copy_page(ROOT / "docs" / "papers.html", output / "docs" / "papers.html")
+    run.write_html(output / "docs" / "papers.html")
     return failed
 
 

@@ -188,3 +188,36 @@ def test_values_are_whole_steps() -> None:
     problem = from_document(document)
     assert [goal.step for goal in problem.objectives] == [0.1, 1.0]
     assert problem.evaluate(PLANS["edge-cloud"]).values == (6.1, 25.0)
+
+
+def test_a_delay_that_is_not_known_is_no_delay() -> None:
+    """A microservice where the source does not reach counts nothing, and is named."""
+    document = json.loads((SMALLEST / "edge-cloud.json").read_text(encoding="utf-8"))
+    document["applications"][0]["flows"] = []
+    document["nodes"].append(document["nodes"][1] | {"name": "island"})
+    there = {"camera": {"detect": "edge", "store": "island"}}
+    verdict = from_document(document).evaluate({"placement": there})
+    assert verdict.values[1] == 0.0
+    assert [(v.kind, v.amount) for v in verdict.violations] == [("unreachable", 1.0)]
+    document["applications"][0]["flows"] = [{"from": "detect", "to": "store", "max_delay_ms": 9}]
+    kinds = {
+        v.kind: v.amount for v in from_document(document).evaluate({"placement": there}).violations
+    }
+    assert kinds == {"unreachable": 1.0, "flow-delay": 1.0}
+    nowhere = from_document(document).evaluate({"placement": {"camera": {}}})
+    assert nowhere.values == (0.0, 0.0) and len(nowhere.violations) == 2
+
+
+def test_a_request_without_a_start_and_one_far_out_are_told_apart() -> None:
+    found = judged("temporal", {}, {"starts.web": 3})
+    assert found == {"outside-horizon": pytest.approx(0.25)}
+    lost = judged("temporal", {"requests.0.replicas": 3}, {})
+    assert lost == {"replica-placement": pytest.approx(1 / 3)}
+    document = json.loads((SMALLEST / "temporal.json").read_text(encoding="utf-8"))
+    document["requests"].append(document["requests"][0] | {"name": "one", "replicas": 1})
+    plan = copy.deepcopy(PLANS["temporal"]) | {"starts": {"web": 0, "one": 2}}
+    (lacking,) = from_document(document).evaluate(plan).violations
+    assert (lacking.kind, lacking.amount) == (
+        "replica-placement",
+        1.0,
+    ) and "'one'" in lacking.message
