@@ -11,6 +11,7 @@ from held_clusters import APART, answered, node, pod
 from scheduler_filters import replay
 from typer.testing import CliRunner
 
+from placeopt import api
 from placeopt.cli import app
 from placeopt.cli.tables import on_screen
 from placeopt.core.errors import PlaceoptError
@@ -255,6 +256,25 @@ def test_a_control_plane_is_never_deleted(tmp_path: Path) -> None:
     items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(4)]
     found = answered(tmp_path, items, "-o", str(tmp_path / "out"))
     assert (found["gone"], found["moves"]) == ([], 0)
+
+
+def test_a_plan_may_end_after_each_of_its_stages(tmp_path: Path) -> None:
+    """What the first steps save is what a plan of them alone saves."""
+    items = [node(f"n{k}") for k in range(4)]
+    items += [pod(f"w{k}-{j}", f"n{k}", "500m") for k in range(3) for j in range(k + 1)]
+    out = tmp_path / "out"
+    found = answered(tmp_path, items, "-o", str(out))
+    assert [stage["node"] for stage in found["stages"]] == found["gone"] != []
+    saves = [stage["saves"] for stage in found["stages"]]
+    assert saves == sorted(saves) and saves[-1] == found["cost_now"] - found["cost_after"]
+    assert found["stages"][0] == {"steps": 0, "node": "n3", "saves": 1}
+    problem = api.load(out / "instance.json")
+    steps = json.loads((out / "front.json").read_text())["points"][0]["plan"]["steps"]
+    for stage in found["stages"]:
+        part = problem.evaluate({"steps": steps[: stage["steps"]]})
+        assert part.feasible and part.values[0] == found["cost_now"] - stage["saves"]
+    text = RUNNER.invoke(app, ["consolidate", str(tmp_path / "cluster.json"), "--format", "table"])
+    assert "What the first steps save:" in text.stdout
 
 
 @pytest.mark.parametrize(("count", "title"), [(1, "Why 1 node stays"), (2, "Why 2 nodes stay")])

@@ -91,6 +91,17 @@ class CostRecord(Record):
     after: float
 
 
+class StageRecord(Record):
+    """A stage of the plan: it may end there."""
+
+    steps: int
+    """Steps that are made by then."""
+    node: str
+    """Node that is empty then."""
+    saves: float
+    """What is saved in a month once it is deleted, with those before it."""
+
+
 class ConsolidationAnswer(Record):
     """What a cluster costs now, the cheapest plan, why the nodes that stay are still there."""
 
@@ -125,6 +136,8 @@ class ConsolidationAnswer(Record):
     """What the plan breaks: PodDisruptionBudgets, or rules where no plan keeps all."""
     gone: tuple[str, ...] = ()
     """Nodes to delete at the end, in the order in which they become empty."""
+    stages: tuple[StageRecord, ...] = ()
+    """What the first steps save: a stage for each of these nodes."""
     idle: tuple[str, ...] = ()
     """Those of them that host nothing already."""
     together: tuple[str, ...] = ()
@@ -195,6 +208,10 @@ def answer(
         stops=_stops(base),
         breaks=(*broken, *_approval(base).broken_budgets),
         gone=tuple(base.gone),
+        stages=tuple(
+            StageRecord(steps=steps, node=node, saves=_cents(base.saved_by(steps)))
+            for node, steps in base.stages
+        ),
         idle=tuple(base.idle),
         together=tuple(
             f"{one.name} ({one.falls})"

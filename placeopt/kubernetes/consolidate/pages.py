@@ -119,6 +119,10 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
         columns = ("node", "machine", found.unit, "pods", "why")
         each = Table("Nodes that stay", columns, rows, "nodes", _NODES)
         results.append(Folded("Each node that stays", [each]))
+    if len({stage.steps for stage in found.stages}) > 1:
+        stages = [(str(s.steps), s.node, _amount(s.saves)) for s in found.stages]
+        head = ("steps", "node that goes", f"saves {found.unit} so far")
+        results.append(Table("What the first steps save", head, stages, "nodes"))
     if found.costs:
         costs = [(c.name, c.now, c.after, round(c.after - c.now, 2)) for c in found.costs]
         head = (found.by, "now", "after", "change")

@@ -151,14 +151,33 @@ class Situation:
     @cached_property
     def gone(self) -> list[str]:
         """The nodes of the cluster that may be deleted at the end, as they become empty."""
-        a, stay = self.problem.arrays, set(self.staying)
-        left, where = dict[str, int](), a.home.tolist()
-        for k, (m, n) in enumerate(self.steps):
+        stay, left = set(self.staying), self._touched[1]
+        gone = [name for name in self.there if name not in stay]
+        return sorted(gone, key=lambda name: left.get(name, 0))
+
+    @cached_property
+    def _touched(self) -> tuple[dict[str, int], dict[str, int]]:
+        """The number of the step, from 1, after which each node is used, and is left for good."""
+        a, where = self.problem.arrays, self.problem.arrays.home.tolist()
+        used, left = dict[str, int](), dict[str, int]()
+        for k, (m, n) in enumerate(self.steps, 1):
             if where[m] not in (-1, a.waiting):
                 left[a.node_names[where[m]]] = k
+            if n >= 0:
+                used.setdefault(a.node_names[n], k)
             where[m] = n
-        gone = [name for name in self.there if name not in stay]
-        return sorted(gone, key=lambda name: left.get(name, -1))
+        return used, left
+
+    @property
+    def stages(self) -> list[tuple[str, int]]:
+        """Each node that goes, and the number of steps after which it is empty."""
+        return [(name, self._touched[1].get(name, 0)) for name in self.gone]
+
+    def saved_by(self, steps: int) -> float:
+        """Return what is saved once so many steps are made and what is empty then is deleted."""
+        used, left = self._touched
+        gone = sum(self.due(name) for name in self.gone if left.get(name, 0) <= steps)
+        return gone - sum(self.due(name) for name in self.bought if used[name] <= steps)
 
     @cached_property
     def idle(self) -> list[str]:
