@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
-from placeopt.kubernetes.labels import REGION, TYPE, ZONE, completed, of_today
+from placeopt.kubernetes.labels import DRIVERS, REGION, TYPE, ZONE, completed, of_today
 from placeopt.kubernetes.machines import pods_on_eks
 from placeopt.kubernetes.manifests import NODE_CLASSES, node_classes
 from placeopt.kubernetes.notes import Notes
@@ -33,6 +33,7 @@ from placeopt.kubernetes.objects import (
     KubernetesNode,
     ObjectMeta,
     amounts,
+    holds,
     other_amounts,
     taints_of,
 )
@@ -407,8 +408,11 @@ def _offers(
                 continue
             said = {TYPE: kind, ZONE: zone, REGION: place, _LEASE: lease, **_IMPLIED}
             said[ARCH] = of_machine_type(kind) or AMD64
-            said |= _described(kind, offer)
-            if all(_meets(term, said) for term in terms):
+            said = completed(
+                {k: v for k, v in (said | _described(kind, offer)).items() if v}, DRIVERS
+            )
+            asked = (t for t in terms if zone or of_today(t["key"].text()) != ZONE)
+            if all(holds(term, said) for term in asked):
                 made = _machine(place, kind, offer, lease, zone)
                 yield replace(made, labels={"karpenter.sh/nodepool": pool})
 
@@ -468,22 +472,6 @@ def _described(kind: str, offer: Offer) -> dict[str, str]:
         f"{_AWS}cpu": str(int(offer["cpu_cores"])),
         f"{_AWS}memory": str(int(offer["memory_gib"] * 1024)),
     }
-
-
-def _meets(term: View, labels: Mapping[str, str]) -> bool:
-    """Return whether labels meet a requirement; raise where its operator is not known."""
-    key, operator = of_today(term["key"].text()), term["operator"].text()
-    values = [v.text() for v in term["values"].items()]
-    own = labels.get(key, "")
-    if key not in labels:
-        return operator in ("NotIn", "DoesNotExist")
-    if operator in ("In", "NotIn"):
-        return (own in values) == (operator == "In") if own else True
-    if operator in ("Gt", "Lt") and len(values) == 1 and values[0].isdigit() and own.isdigit():
-        return int(own) > int(values[0]) if operator == "Gt" else int(own) < int(values[0])
-    if operator in ("Exists", "DoesNotExist"):
-        return (operator == "Exists") == bool(own)
-    raise term.fault(f"{operator[:20]!a} is not read", "legal: In, NotIn, Gt, Lt, Exists")
 
 
 def _limits(view: View) -> dict[str, int]:

@@ -33,7 +33,7 @@ from placeopt.kubernetes.objects import (
 )
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
-from placeopt.kubernetes.reading import Source, View
+from placeopt.kubernetes.reading import View
 from placeopt.kubernetes.replicas import Replica, unit_of, unit_of_template, units
 from placeopt.kubernetes.rolling_document import rules_document
 from placeopt.kubernetes.rollouts import under_way
@@ -139,7 +139,7 @@ def _replica(record: StepRecord) -> tuple[str, str, str | None]:
 
 def _bought(node: NodeToBuy, drivers: Mapping[str, str]) -> KubernetesNode:
     """Return a node that is to be bought, with the room that the plan gives it."""
-    nothing = View({}, Source("", "", is_json=True))
+    nothing = View.nothing()
     pairs = (taint.rpartition(":") for taint in node.taints)
     return KubernetesNode(
         meta=ObjectMeta(nothing, "", node.name, completed(node.labels, drivers)),

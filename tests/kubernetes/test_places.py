@@ -320,10 +320,13 @@ def test_a_driver_that_is_not_there_labels_nothing(tmp_path: Path) -> None:
     assert not any("domains" in n for n in done.document["nodes"])
 
 
-def test_requirements_of_a_pool_by_old_labels(tmp_path: Path) -> None:
-    """Karpenter takes the keys of old for those of today."""
+@pytest.mark.parametrize(
+    "zone", ["failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone"]
+)
+def test_requirements_of_a_pool_by_old_labels(tmp_path: Path, zone: str) -> None:
+    """Karpenter takes the keys of old, and that of the driver, for those of today."""
     terms = [
-        {"key": "failure-domain.beta.kubernetes.io/zone", "operator": "In", "values": ["z9"]},
+        {"key": zone, "operator": "In", "values": ["z9"]},
         {"key": "beta.kubernetes.io/instance-type", "operator": "NotIn", "values": ["t3.medium"]},
     ]
     done = pooled(tmp_path, small(9), "t3.medium,2,4,0.04 m5.large,2,8,0.1", terms)
