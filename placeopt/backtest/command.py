@@ -86,7 +86,7 @@ def backtest(
     write_json(output / "front.json", front.to_document())
     write_text(output / "index.html", page(results))
     if for_people(as_json):
-        head, cells = rows(results)
+        head, cells = rows(results, few=True)
         emit_table(head, cells)
     else:
         emit_json(_short(results))
@@ -111,7 +111,8 @@ class _Progress:
         usd = float(result["figures"]["usd"])
         self._best = min(self._best or (usd, result["policy"]), (usd, result["policy"]))
         best, name = self._best
-        say(f"{ended} of {of}: {result['policy']} {usd:,.2f} USD; best so far {name} {best:,.2f}")
+        run = f"{result['policy']}, seed {result['seed']}"
+        say(f"{ended} of {of}: {run}: {usd:,.2f} USD; best so far {name} {best:,.2f}")
 
 
 def trace(

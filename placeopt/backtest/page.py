@@ -13,15 +13,21 @@ from placeopt.plot.style import PALETTE
 
 #: Columns of the table: head, figure, digits.
 COLUMNS = (
-    ("USD", "usd", 2),
     ("node hours", "node_hours", 1),
     ("moved pods", "moved", 1),
     ("of them stopped", "stopped", 1),
     ("lost pods", "lost", 1),
     ("pod hours down", "down_pod_hours", 2),
+    ("pods without a node", "unplaced", 1),
     ("wait, mean, s", "wait_mean_s", 2),
     ("median", "wait_median_s", 2),
     ("99 %", "wait_99_s", 1),
+)
+#: Those of them that a terminal shows, in 80 columns with the names of most policies.
+_FEW = (
+    ("moved pods", "moved", 0),
+    ("of them stopped", "stopped", 0),
+    ("99 % wait s", "wait_99_s", 0),
 )
 _SERIES = (
     ("usd", "USD an hour"),
@@ -33,16 +39,29 @@ _SERIES = (
 _POINTS = 400
 
 
-def rows(results: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table: a row a policy, cheapest first, then the bound."""
-    head = ["policy", *(name for name, _, _ in COLUMNS), "over the bound"]
+def rows(results: dict[str, Any], few: bool = False) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table: a row a policy, cheapest first, then the bound.
+
+    With `few` they are those that a terminal has room for.
+    """
+    columns = _FEW if few else COLUMNS
+    head = ["policy", "USD", "saved USD", "saved", *(name for name, _, _ in columns)]
     cells = []
     for one in sorted(results["policies"], key=lambda one: one["figures"]["usd"]):
-        over = "-" if one["over_bound"] is None else f"{one['over_bound']:.1%}"
-        numbers = [f"{one['figures'][key]:,.{digits}f}" for _, key, digits in COLUMNS]
-        cells.append([one["policy"], *numbers, over])
-    cells.append(["bound", f"{results['bound_usd']:,.2f}", *["-"] * (len(COLUMNS) - 1), "-"])
-    return head, cells
+        numbers = [f"{one['figures'][key]:,.{digits}f}" for _, key, digits in columns]
+        money = [_usd(one["figures"]["usd"]), _usd(one["saved_usd"]), _share(one["saved_share"])]
+        cells.append([one["policy"], *money, *numbers, _share(one["over_bound"])])
+    bound = ["bound", _usd(results["bound_usd"])]
+    return [*head, "over bound"], [*cells, bound + ["-"] * (len(head) - 1)]
+
+
+def _usd(value: float | None) -> str:
+    """Return dollars; cents of less than a thousand."""
+    return "-" if value is None else f"{value:,.{0 if abs(value) >= 1000 else 2}f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1%}"
 
 
 def page(results: dict[str, Any]) -> str:
@@ -72,8 +91,8 @@ def page(results: dict[str, Any]) -> str:
         heading=f"Backtest: {results['backtest']}",
         eyebrow="placeopt backtest",
         lead=f"{results['pods']:,} pods, {days:,.1f} days, {len(results['policies'])} policies, "
-        f"means of {len(results['seeds'])} seeds. The bound is what no policy undercuts that "
-        "places every pod when it comes.",
+        f"means of {len(results['seeds'])} seeds. Saved is against none, the cluster as it was "
+        "recorded. The bound is what no policy undercuts that places every pod when it comes.",
         links=[(part, name) for part, name, _ in sections],
         body="\n".join(section(*part) for part in sections),
     )

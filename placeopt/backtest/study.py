@@ -25,6 +25,8 @@ from placeopt.core.problem import Record
 from placeopt.core.runs.calls import Call
 from placeopt.core.runs.workers import Workers
 
+#: The policy that leaves the cluster as it was recorded: what others save is against it.
+NONE = "none"
 GOALS = (
     Objective("cost_usd", "USD"),
     Objective("moved_pods", "pods"),
@@ -126,6 +128,10 @@ def study(
     calls = [Call(_one, (arrays, *tasks[k])) for k in ahead]
     workers.run(calls, Budget(), keep)
     bound = bound_usd(arrays)
+    of_policy = {
+        text: [done[k] for k, task in enumerate(tasks) if task[0] == text] for text in policies
+    }
+    none = _means(of_policy[NONE])["usd"] if NONE in of_policy else None
     return {
         "backtest": trace.name,
         "trace_sha256": key,
@@ -133,10 +139,7 @@ def study(
         "pods": len(trace.pods),
         "bound_usd": bound,
         "seeds": list(seeds),
-        "policies": [
-            _summary(text, [done[k] for k, task in enumerate(tasks) if task[0] == text], bound)
-            for text in policies
-        ],
+        "policies": [_summary(text, own, bound, none) for text, own in of_policy.items()],
     }
 
 
@@ -177,15 +180,28 @@ def _read(file: Path, text: str, seed: int) -> dict[str, Any]:
     return run.model_dump()
 
 
-def _summary(text: str, results: list[dict[str, Any]], bound: float) -> dict[str, Any]:
-    """Return means over seeds; series and disturbed workloads are those of the first seed."""
-    figures = {
+def _means(results: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the means of figures over seeds."""
+    return {
         name: sum(one["figures"][name] for one in results) / len(results)
         for name in results[0]["figures"]
     }
+
+
+def _summary(
+    text: str, results: list[dict[str, Any]], bound: float, none: float | None
+) -> dict[str, Any]:
+    """Return means over seeds, and what is saved against the cluster as it was recorded.
+
+    Series and disturbed workloads are those of the first seed.
+    """
+    figures = _means(results)
+    saved = None if none is None else none - figures["usd"]
     return {
         "policy": text,
         "figures": figures,
+        "saved_usd": saved,
+        "saved_share": saved / none if saved is not None and none else None,
         "over_bound": figures["usd"] / bound - 1 if bound > 0 else None,
         "usd_of_seeds": [one["figures"]["usd"] for one in results],
         "series": results[0]["series"],

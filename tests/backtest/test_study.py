@@ -151,3 +151,37 @@ def test_a_damaged_run_gets_one_message(tmp_path: Path, spoil: Any) -> None:
     assert not ran
     file.unlink()
     assert results(tmp_path, "none", "karpenter")[1]
+
+
+@pytest.mark.parametrize(
+    ("texts", "known"), [(["none", "karpenter"], True), (["karpenter"], False)]
+)
+def test_what_is_saved_is_against_none(tmp_path: Path, texts: list[str], known: bool) -> None:
+    table, _ = results(tmp_path, *texts)
+    usd = {one["policy"]: one["figures"]["usd"] for one in table["policies"]}
+    for one in table["policies"]:
+        if known:
+            assert one["saved_usd"] == usd["none"] - usd[one["policy"]]
+            assert one["saved_share"] == pytest.approx(1 - usd[one["policy"]] / usd["none"])
+        else:
+            assert one["saved_usd"] is None and one["saved_share"] is None
+
+
+def test_the_table_fits_eighty_columns(tmp_path: Path) -> None:
+    """With money of millions; each row has all its cells, the head stands above."""
+    from placeopt.backtest.page import page, rows
+    from placeopt.cli.tables import table
+
+    names = ("none", "karpenter", "placeopt:interval=30min")
+    found, _ = results(tmp_path, *names)
+    for one in found["policies"]:
+        one["figures"] |= {"usd": 43_885_927.5, "moved": 4415.3, "stopped": 4415.3}
+        one |= {"saved_usd": -43_885_927.5, "saved_share": -0.613}
+    head, cells = rows(found, few=True)
+    text = table(head, cells, width=80)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert all(any(line.startswith(name) for line in lines) for name in (*names, "bound"))
+    assert {len(row) for row in cells} == {len(head)}
+    assert "against none" in page(found)
+    assert {len(row) for row in rows(found)[1]} == {len(rows(found)[0])}
