@@ -389,9 +389,9 @@ class _Program:
             for b in self._mixed(check.counter):
                 self._add_mixed(check, b, classes, whole=whole)
         for check, d in world.stuck:
-            bins = self._domains(check.counter).get(d)
-            if bins is not None:  # else its node is one of several that are one bin
-                self._ask(check, d, bins, self.anyway)
+            inside = self._domains(check.counter)
+            if d in inside:  # else its node is one of several that are one bin
+                self._ask(check, d, inside[d], self.anyway)
 
     def _domains(self, k: int) -> dict[int, list[int]]:
         """Return the bins in each domain of a counter, of those that lie in one."""
