@@ -114,6 +114,8 @@ def _leave(code: int) -> None:
     except (OSError, ValueError):
         return
     atexit._run_exitfuncs()
+    with contextlib.suppress(OSError, ValueError):  # what these have said
+        sys.stdout.flush()
     os._exit(code)
 
 
