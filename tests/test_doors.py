@@ -148,7 +148,7 @@ def test_ours_needs_no_more_than_an_entry_point(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     forget = "import placeopt.doors\nplaceopt.doors.PACKAGES = ()"
     run = installed(tmp_path / "site", tmp_path, "kubernetes = placeopt.kubernetes:DOOR", forget)
-    assert "Join price tables" in run("import", "--help").stdout
+    assert "Import what kubectl" in run("import", "--help").stdout
     assert "StatefulSet" in run("schema", "steps").stdout
     (tmp_path / "other").mkdir()
     bare = installed(tmp_path / "other", tmp_path, "lines = lines:DOOR", forget)

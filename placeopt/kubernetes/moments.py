@@ -1,9 +1,7 @@
 """Dumps of one cluster, taken at intervals into a folder: which files are of which moment.
 
 The time of a dump is that in the name of its file, or of the folder that it lies in:
-2026-11-01T1000Z, 20261101-100000, or seconds since 1970. Without an offset it is UTC. Where no name
-has a time, it is the latest one that the dump itself states: kubelets say every five minutes that
-they are there.
+2026-11-01T1000Z, 20261101-100000, or seconds since 1970. Without an offset it is UTC.
 """
 
 from __future__ import annotations
@@ -46,13 +44,18 @@ def moments(folder: Path) -> Iterator[Moment]:
     Raises
     ------
     DocumentError
-        There is one moment alone, some names have no time, or a dump is later than its name says.
+        There is one moment alone, a name has no time, or a dump is later than its name says.
     """
-    at = _times(folder)
-    named = bool(at)
     files: dict[float, list[Path]] = defaultdict(list)
     for file in map(Path, with_folders([folder])):
-        files[at[file] if named else stated(file)].append(file)
+        at = _named(file.relative_to(folder).parts)
+        if at is None:
+            raise DocumentError(
+                "has no time in its name",
+                file=str(file),
+                remedy="name it by its time, such as 2026-11-01T10:00:00Z.json, or take it away",
+            )
+        files[at].append(file)
     if len(files) < 2:
         raise DocumentError(
             "has dumps of one moment only, which tell of no time",
@@ -61,7 +64,7 @@ def moments(folder: Path) -> Iterator[Moment]:
             f'{DUMP} > "$(date -u +%FT%TZ).json"',
         )
     for moment in sorted(files):
-        for file in files[moment] if named else ():
+        for file in files[moment]:
             _require_earlier(file, moment)
         yield Moment(moment, manifests.read_documents(files[moment]))
 
@@ -70,27 +73,6 @@ def has_several(folder: Path) -> bool:
     """Whether a folder has dumps whose names say several times."""
     files = (f for f in folder.glob("*.*") if f.suffix in (".json", ".yaml", ".yml"))
     return len({_named([file.name]) for file in files} - {None}) > 1
-
-
-def _times(folder: Path) -> dict[Path, float]:
-    """Return the time that each file's name says; nothing where none does.
-
-    Raises
-    ------
-    DocumentError
-        Only some do.
-    """
-    files = [Path(file) for file in with_folders([folder])]
-    times = {file: _named(file.relative_to(folder).parts) for file in files}
-    known = {file: at for file, at in times.items() if at is not None}
-    for file in files if known else ():
-        if file not in known:
-            raise DocumentError(
-                "has no time in its name, as other dumps have",
-                file=str(file),
-                remedy="name it by its time, such as 2026-11-01T10:00:00Z.json, or take it away",
-            )
-    return known
 
 
 def _named(parts: Iterable[str]) -> float | None:
@@ -107,24 +89,6 @@ def _named(parts: Iterable[str]) -> float | None:
         if seconds := _EPOCH.search(part):
             return float(seconds[0])
     return None
-
-
-def stated(file: Path) -> float:
-    """Return the latest time that a dump states, s since 1970.
-
-    Raises
-    ------
-    DocumentError
-        It states none.
-    """
-    latest = max(_STATED.findall(file.read_text("utf-8", errors="replace")), default=None)
-    if latest is None:
-        raise DocumentError(
-            "has no time, neither in its name nor in its objects",
-            file=str(file),
-            remedy="name it by its time, such as 2026-11-01T10:00:00Z.json",
-        )
-    return seconds_of(latest)
 
 
 def latest_stated(documents: Iterable[View]) -> str:

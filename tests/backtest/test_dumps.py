@@ -174,13 +174,14 @@ def test_rules_about_other_pods_and_rollouts(tmp_path: Path) -> None:
     assert trace.machines[0].pods == 57  # one is the agent's
 
 
-def test_the_time_is_in_a_name_or_in_the_dump(tmp_path: Path) -> None:
+def test_the_time_is_in_a_name(tmp_path: Path) -> None:
     base, web, _ = cluster()
     for name, minute in (("one", 10), ("two", 20)):
         for one in base[:2]:
             one["status"]["conditions"][0]["lastHeartbeatTime"] = at(minute)
         written(tmp_path / f"{name}.json", base + web)
-    assert read(tmp_path).seconds == 600
+    with pytest.raises(DocumentError, match=r"one.json: has no time in its name; name it by its"):
+        read(tmp_path)
     for name, seconds in (("one", 1793527200), ("two", 1793527900)):  # from 10:00 on
         (tmp_path / f"{name}.json").rename(tmp_path / f"{seconds}.json")
     with pytest.raises(DocumentError, match=r"1793527200.json: line \d+: .*clock goes back; name"):
