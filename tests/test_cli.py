@@ -273,8 +273,7 @@ def test_start_is_never_lost(here: Here, fronts: dict[str, Path]) -> None:
         (("--plot", "f.gif"), "cannot draw 'f.gif'; end the name in .html, .png, .pdf, .svg"),
         (
             ("-o", "none/f.json"),
-            "none/f.json: cannot write: no such folder, or not writable; "
-            "create it first: mkdir -p 'none'",
+            "none/f.json: cannot write: no such folder; create it first: mkdir -p 'none'",
         ),
         (("-o", "/tmp"), "/tmp: is a folder; give the path of a file"),
         (
@@ -808,6 +807,24 @@ def test_methods_and_schemas(here: Here) -> None:
         assert json.loads(here("schema", kind, "--plan")[0])["type"] == "object"
     assert "points" in json.loads(here("schema", "front")[0])["properties"]
     assert "did you mean 'temporal'?" in here.error("schema", "temporel")
+
+
+def test_a_folder_that_is_not_writable_is_not_to_be_created(
+    here: Here, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose folder is there is told to give another one."""
+    access = os.access
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    refused = {str(kept)}
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: str(path) not in refused and access(path, mode)
+    )
+    _, err = here("solve", TOY, "-o", kept / "f.json", code=2)
+    assert f"the folder '{kept}' is not writable; give a path in another one" in err
+    assert "mkdir" not in err
+    _, err = here("solve", TOY, "-o", kept / "new" / "f.json", code=2)
+    assert f"no such folder; create it first: mkdir -p '{kept / 'new'}'" in err
 
 
 def test_errors_can_be_traced(tmp_path: Path) -> None:

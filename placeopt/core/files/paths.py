@@ -178,11 +178,12 @@ def _require_writable(path: AnyPath) -> None:
         raise DocumentError("is a folder", file=file, remedy="give the path of a file")
     if known is not None and not os.access(path, os.W_OK):
         raise DocumentError("cannot write: not writable", file=file, remedy="give another path")
-    if (known is None or stat.S_ISREG(known.st_mode)) and not (
-        os.path.isdir(folder) and os.access(folder, os.W_OK)
-    ):
-        raise DocumentError(
-            "cannot write: no such folder, or not writable",
-            file=file,
-            remedy=f"create it first: mkdir -p '{os.path.dirname(file) or '.'}'",
-        )
+    if known is not None and not stat.S_ISREG(known.st_mode):
+        return  # a device or FIFO is opened where it is
+    named = os.path.dirname(file) or "."
+    if not os.path.isdir(folder):
+        remedy = f"create it first: mkdir -p '{named}'"
+        raise DocumentError("cannot write: no such folder", file=file, remedy=remedy)
+    if not os.access(folder, os.W_OK):
+        problem = f"cannot write: the folder '{named}' is not writable"
+        raise DocumentError(problem, file=file, remedy="give a path in another one")
