@@ -116,21 +116,21 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
         columns = ("why", "nodes", *priced, "lifting it saves")
         results.append(Table(title, columns, _reasons(found), "reasons", _REASONS))
         rows = [(n.name, n.machine_type, n.cost, n.pods, _why(n)) for n in found.nodes]
-        columns = ("node", "machine", found.unit, "pods", "why")
-        each = Table("Nodes that stay", columns, rows, "nodes", _NODES)
+        head = ("node", "machine", found.unit, "pods", "why")
+        each = Table("Nodes that stay", head, rows, "nodes", _NODES)
         results.append(Folded("Each node that stays", [each]))
     if len({stage.steps for stage in found.stages}) > 1:
         stages = [(str(s.steps), s.node, _amount(s.saves)) for s in found.stages]
-        head = ("steps", "node that goes", f"saves {found.unit} so far")
-        results.append(Table("What the first steps save", head, stages, "nodes"))
+        goes = ("steps", "node that goes", f"saves {found.unit} so far")
+        results.append(Table("What the first steps save", goes, stages, "nodes"))
     if found.costs:
         costs = [(c.name, c.now, c.after, round(c.after - c.now, 2)) for c in found.costs]
-        head = (found.by, "now", "after", "change")
-        results.append(Table(f"{found.unit} by {found.by}", head, costs, "rows"))
+        groups = (found.by, "now", "after", "change")
+        results.append(Table(f"{found.unit} by {found.by}", groups, costs, "rows"))
     if worth := [lift for lift in found.lifts if lift.saves]:
         lifts = [(one.change, _amount(one.saves or 0.0), len(one.frees)) for one in worth]
-        head = ("change", f"saves {found.unit}", "nodes freed")
-        results.append(Table("What to lift, each alone", head, lifts, "changes", _LIFTS))
+        changes = ("change", f"saves {found.unit}", "nodes freed")
+        results.append(Table("What to lift, each alone", changes, lifts, "changes", _LIFTS))
     elif found.lifts:
         results.append(Sentence("Lifting one rule or pin alone saves nothing."))
     if unsolved := sum(lift.saves is None for lift in found.lifts):
