@@ -20,6 +20,10 @@ from placeopt.core.errors import PlaceoptError
 
 #: The rows that hold.
 ROWS = (
+    "tolsec",
+    "fargate",
+    "dsclass",
+    "unproven",
     "cutlist",
     "waits",
     "evictlocal",
