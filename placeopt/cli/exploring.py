@@ -90,9 +90,8 @@ def _write(what: Path, target: Path, instance: Path | None) -> bool:
     reload = RELOAD_SECONDS if running else None
     plot_front(front, target, problem=problem, reload=reload, **page_of(file, instance))
     if others and not running:
-        say(
-            f"{others} more instances or sets of goals have fronts in {what}; give one of its files"
-        )
+        also = "another question has" if others == 1 else f"{others} other questions have"
+        say(f"{also} fronts in {what}; give one of its files")
     return running
 
 

@@ -38,6 +38,7 @@ from placeopt.cli.screen import (
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find
+from placeopt.core.fronts.words import counted
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
@@ -186,7 +187,7 @@ def merge(
         deliver_front(whole, output)
     finders = Counter(name for point in whole.points for name in point.found_by)
     counts = ", ".join(f"{name} {finders[name]}" for name in sorted(finders))
-    say(f"{len(whole)} points" + (f"; found by: {counts}" if counts else ""))
+    say(counted(len(whole), "point") + (f"; found by: {counts}" if counts else ""))
 
 
 def compare(

@@ -13,6 +13,7 @@ from placeopt.cli import progress
 from placeopt.cli.commands import EXPERIMENTS, add
 from placeopt.cli.completion import study_names
 from placeopt.cli.screen import Quiet, say
+from placeopt.core.fronts.words import counted
 from placeopt.core.runs.progress import Tell, Told
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _say_what_is_missing(found: SweepResult) -> None:
         say(f"{not_run} of {len(found.rows)} runs did not end; run the same command to resume")
     failed = sum(front is None for front in found.fronts) - not_run
     if failed:
-        say(f"{failed} runs failed; the last column of results.csv says why")
+        say(f"{counted(failed, 'run')} failed; the last column of results.csv says why")
         raise typer.Exit(1)
 
 

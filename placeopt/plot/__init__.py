@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.words import counted
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
@@ -126,7 +127,7 @@ def plot_front(
     else:
         from placeopt.plot.front_scene import scene
 
-        _write_scene(path, scene([front]), f"{front.instance.name}: {len(front):,} plans")
+        _write_scene(path, scene([front]), f"{front.instance.name}: {counted(len(front), 'plan')}")
 
 
 def plot_fronts(fronts: Sequence[Front], path: AnyPath, names: Sequence[str]) -> None:

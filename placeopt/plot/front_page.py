@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.core.fronts.words import made
+from placeopt.core.fronts.words import counted, made
 from placeopt.plot.front_data import (
     Commands,
     as_script,
@@ -44,7 +44,7 @@ def page(
     ]
     count = f"{len(front):,} " + ("plan" if len(front) == 1 else "plans that no other beats")
     return shell(
-        title=f"{front.instance.name}: {len(front):,} plans",
+        title=f"{front.instance.name}: {counted(len(front), 'plan')}",
         heading=f"{front.instance.name}: {count}",
         eyebrow=f"placeopt front \u00b7 {front.instance.problem}",
         lead="" if reload is None else "The run goes on: this page grows with what it finds.",

@@ -49,7 +49,7 @@ def test_the_page_of_a_folder_merges_its_runs(
     other.write(runs / "other.json")
     os.utime(runs / "other.json", (1, 1))
     run("explore", runs)
-    assert "1 more instances or sets of goals" in capsys.readouterr().err
+    assert "another question has fronts in" in capsys.readouterr().err
     assert f"toy: {len(whole)} plans" in (runs / "front.html").read_text()
 
 

@@ -92,6 +92,17 @@ def number(value: float) -> str:
     return f"{value:.5g}"
 
 
+def counted(count: int, what: str) -> str:
+    """Return how many there are of something, by its name in the singular.
+
+    Examples
+    --------
+    >>> counted(1, "plan"), counted(1200, "plan"), counted(0, "more run")
+    ('1 plan', '1,200 plans', '0 more runs')
+    """
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def percent(gap: float) -> str:
     """Return a gap above 0 in per cent, rounded up, so that no gap is understated.
 
@@ -108,6 +119,7 @@ def up_to(objectives: Sequence[Objective], corner: Sequence[float]) -> str:
 
     Examples
     --------
+    >>> from placeopt.core.fronts.values import Objective
     >>> up_to((Objective("cost", "EUR"), Objective("profit", "EUR", sense="max")), (5.5, 2.0))
     'up to cost 5.5, down to profit 2'
     """
@@ -242,7 +254,7 @@ def proof_in_words(points: tuple[Point, ...]) -> str:
     '2 plans, none proven optimal.'
     """
     counts = Counter(point.status for point in points)
-    plans = f"{len(points):,} plan{'s' * (len(points) != 1)}"
+    plans = counted(len(points), "plan")
     if counts["optimal"] == len(points):
         return f"{plans}, {'all ' * (len(points) > 1)}proven optimal."
     if set(counts) == {"heuristic"}:
@@ -261,6 +273,7 @@ def gap_in_words(front: Front) -> str:
 
     Examples
     --------
+    >>> from placeopt.core.fronts.front import Front
     >>> from placeopt.core.fronts.values import InstanceName, Objective, Point
     >>> goals = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
     >>> name = InstanceName("temporal", "toy", "")
@@ -350,7 +363,7 @@ def made(front: Front) -> list[str]:
     """Return how a front was made, a run a line, and how much it may miss."""
     lines = [run_in_words(run) for run in front.runs[:_MAX_RUNS]]
     if len(front.runs) > _MAX_RUNS:
-        lines.append(f"and {len(front.runs) - _MAX_RUNS:,} more runs")
+        lines.append(f"and {counted(len(front.runs) - _MAX_RUNS, 'more run')}")
     if gap := gap_in_words(front):
         lines.append(f"Grey crosses are proven {bound_name(front)}s. The front: {gap}.")
     return lines
