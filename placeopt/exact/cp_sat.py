@@ -140,6 +140,8 @@ def _whole_rows(program: Program, size: np.ndarray) -> Any:
 def _whole_cost(c: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float, float]:
     """Return whole costs, the value of a unit of them, and how far a value may be off."""
     largest = float(np.abs(c) @ size)
+    if not largest:  # columns that cost something are fixed at 0
+        return np.zeros(len(c), dtype=np.int64), 1.0, 0.0
     step = 1.0 if (c == np.round(c)).all() else common_step(c)
     if step is not None and largest / step < _MAX_COST:
         return np.round(c / step).astype(np.int64), step, 0.0

@@ -8,7 +8,7 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import placeopt
@@ -56,6 +56,7 @@ def whole_programs():
 
 
 @given(whole_programs())
+@example(([0.9403916129160841], [], [(0, 0)], 0.0))
 def test_programs_are_solved_as_by_highs(case):
     pytest.importorskip("ortools")
     c, rows, bounds, offset = case
