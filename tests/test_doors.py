@@ -152,7 +152,7 @@ def test_ours_needs_no_more_than_an_entry_point(tmp_path: Path) -> None:
     assert "StatefulSet" in run("schema", "steps").stdout
     (tmp_path / "other").mkdir()
     bare = installed(tmp_path / "other", tmp_path, "lines = lines:DOOR", forget)
-    assert "Join price tables" not in bare("import", "--help").stdout
+    assert "helm template prints" not in bare("import", "--help").stdout
     assert "unknown problem" in bare("schema", "steps", ends=2).stderr
 
 
