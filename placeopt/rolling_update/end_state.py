@@ -526,10 +526,10 @@ class _Program:
         columns = np.array([j for *_, terms in self.rows for j in terms], dtype=np.int64)
         values = np.array([v for *_, terms in self.rows for v in terms.values()], dtype=float)
         matrix = csr_array((values, columns, first), shape=(len(self.rows), len(self.lower)))
-        least, most = np.array([row[:2] for row in self.rows]).T
+        least, most = np.array([row[:2] for row in self.rows]).reshape(-1, 2).T
         return milp(
             cost,
-            constraints=[LinearConstraint(matrix, least, most)],
+            constraints=[LinearConstraint(matrix, least, most)] if self.rows else (),
             integrality=np.ones(len(cost)),
             bounds=Bounds(np.array(self.lower), np.array(self.upper)),
             options={
