@@ -10,22 +10,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from placeopt.plugins import (
-    Amount,
-    DecisionSequence,
-    Encoder,
-    Evaluation,
-    Name,
-    Objective,
-    Positive,
-    Problem,
-    ProblemSpec,
-    Record,
-    Violation,
-    validate,
-)
+from placeopt import plugins
 
-SPEC = ProblemSpec(
+SPEC = plugins.ProblemSpec(
     kind="backups",
     instance="backups:Backups",
     plan="backups:BackupPlan",
@@ -35,37 +22,37 @@ SPEC = ProblemSpec(
 )
 
 
-class BackedService(Record):
-    name: Name
-    cpu_cores: Positive
-    usd_per_hour: Amount
-    risk: Amount
+class BackedService(plugins.Record):
+    name: plugins.Name
+    cpu_cores: plugins.Positive
+    usd_per_hour: plugins.Amount
+    risk: plugins.Amount
 
 
-class BackupPlan(Record):
-    replicas: tuple[Name, ...]
+class BackupPlan(plugins.Record):
+    replicas: tuple[plugins.Name, ...]
 
 
-class Backups(Problem):
+class Backups(plugins.Problem):
     """Services that may have a replica in a standby cluster of `cpu_cores`."""
 
-    spec: ClassVar[ProblemSpec] = SPEC
+    spec: ClassVar[plugins.ProblemSpec] = SPEC
     problem: Literal["backups"] = "backups"
-    cpu_cores: Positive
+    cpu_cores: plugins.Positive
     services: tuple[BackedService, ...]
 
     @property
-    def objectives(self) -> tuple[Objective, ...]:
-        return (Objective("cost_usd", "USD/h"), Objective("risk", "share"))
+    def objectives(self) -> tuple[plugins.Objective, ...]:
+        return (plugins.Objective("cost_usd", "USD/h"), plugins.Objective("risk", "share"))
 
-    def evaluate(self, plan: Any) -> Evaluation:
-        chosen = set(validate(BackupPlan, plan).replicas)
+    def evaluate(self, plan: Any) -> plugins.Evaluation:
+        chosen = set(plugins.validate(BackupPlan, plan).replicas)
         inside = [s for s in self.services if s.name in chosen]
         cost = sum(s.usd_per_hour for s in inside)
         risk = sum(s.risk for s in self.services) - sum(s.risk for s in inside)
         over = sum(s.cpu_cores for s in inside) - self.cpu_cores
-        lack = Violation("cpu-capacity", over / self.cpu_cores, f"{over:g} cores too few")
-        return Evaluation((cost, risk), (lack,) if over > 1e-9 else ())
+        lack = plugins.Violation("cpu-capacity", over / self.cpu_cores, f"{over:g} cores too few")
+        return plugins.Evaluation((cost, risk), (lack,) if over > 1e-9 else ())
 
 
 def generate(seed: int = 0, *, services: int = 12) -> dict[str, Any]:
@@ -77,10 +64,10 @@ def generate(seed: int = 0, *, services: int = 12) -> dict[str, Any]:
     return {"problem": "backups", "name": f"b{seed}", "cpu_cores": cores, "services": rows}
 
 
-class BackupEncoder(Encoder):
+class BackupEncoder(plugins.Encoder):
     """One gene a service: 1 with a replica, 0 without."""
 
-    def __init__(self, problem: Backups, objectives: tuple[Objective, ...]):
+    def __init__(self, problem: Backups, objectives: tuple[plugins.Objective, ...]):
         self.problem, self.objectives = problem, objectives
         self.num_genes, self.num_constraints = len(problem.services), 1
         self.lower, self.upper = np.zeros(self.num_genes, int), np.ones(self.num_genes, int)
@@ -94,12 +81,12 @@ class BackupEncoder(Encoder):
         return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(genes)]}
 
 
-class BackupSequence(DecisionSequence):
+class BackupSequence(plugins.DecisionSequence):
     """One service after another: without a replica (0) or with one (1), while there is room."""
 
     num_actions, num_features, costs_never_fall = 2, 2, True
 
-    def __init__(self, problem: Backups, objectives: tuple[Objective, ...]):
+    def __init__(self, problem: Backups, objectives: tuple[plugins.Objective, ...]):
         self.problem, self.objectives, self.decisions = problem, objectives, len(problem.services)
 
     def reset(self, rng: np.random.Generator | None = None) -> list[int]:

@@ -465,7 +465,7 @@ def plot(
         ),
     ] = None,
 ) -> None:
-    """Draw a front, a plan, or how runs converged; several fronts over each other."""
+    """Draw fronts over each other, a plan, or how runs converged."""
     from placeopt import plot as drawing
     from placeopt.core.fronts.front import Front
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Workloads that wait which are tried one by one.
 _TRIED = 8
+#: Pods times nodes up to which the cheapest end is looked for after every change, too.
+_FEW = 1500
 #: The unit of costs where no price is known.
 NODES = "nodes"
 
@@ -286,8 +288,13 @@ def solved(
         work=work,
         tries=tries,
         seed=seed,
+        aims=base is None or _pairs(empty) <= _FEW,
     )
     return Situation(imported, plan)
+
+
+def _pairs(situation: Situation) -> int:
+    return len(situation.problem.arrays.home) * len(situation.problem.nodes)
 
 
 def planned(imported: Imported, *, stops: bool = False, seed: int = 1) -> Situation:
