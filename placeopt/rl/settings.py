@@ -93,6 +93,10 @@ class TrainingSettings:
         """Steps of each environment between two updates."""
         return self.n_steps
 
+    def learner(self) -> Any:
+        """Return what makes and keeps the model; None for the PPO of `placeopt.rl.training`."""
+        return None
+
     def to_document(self) -> dict[str, Any]:
         """Return them as JSON values."""
         return {

@@ -127,7 +127,7 @@ def train(
         settings.activation,
         tuple(batch.score),
     )
-    clock, learner = _Clock(0, settings.steps, time_limit), Ppo()
+    clock, learner = _Clock(0, settings.steps, time_limit), settings.learner() or Ppo()
     model = _model(learner, env, shape, settings, clock)
     facts = {
         "problem": problem,
