@@ -9,33 +9,20 @@ from __future__ import annotations
 
 import sys
 
-from placeopt.plugins import MissingExtraError
+from placeopt import plugins
 
 try:
     from sb3_contrib import MaskablePPO
 except ImportError:
-    raise MissingExtraError("this example", "rl") from None
-
-from placeopt.plugins import (
-    BatchVecEnv,
-    DeepSetsActorCritic,
-    Shape,
-    TrainedPolicy,
-    evaluate_policy,
-    greedy_choice,
-    multi_cluster_batch,
-    numpy_arrays,
-    summary,
-    write_policy,
-)
+    raise plugins.MissingExtraError("this example", "rl") from None
 
 WEIGHTS = (0.4, 0.3, 0.3)  # latency, cost, inequality
-batch = multi_cluster_batch(num_envs=32, clusters=4, rate=5.0, steps=50)
-shape = Shape(batch.num_features, len(batch.rewards), hidden=(16,), score=batch.score)
+batch = plugins.multi_cluster_batch(num_envs=32, clusters=4, rate=5.0, steps=50)
+shape = plugins.Shape(batch.num_features, len(batch.rewards), hidden=(16,), score=batch.score)
 
-env = BatchVecEnv(batch, WEIGHTS)
+env = plugins.BatchVecEnv(batch, WEIGHTS)
 agent = MaskablePPO(
-    DeepSetsActorCritic,
+    plugins.DeepSetsActorCritic,
     env,
     n_steps=50,
     batch_size=800,
@@ -46,11 +33,13 @@ agent = MaskablePPO(
 )
 agent.learn(16_000)
 
-policy = TrainedPolicy(
-    "multi-cluster", batch.rewards, shape, numpy_arrays(agent.policy.actor), {"rate": 5.0}, WEIGHTS
+arrays = plugins.numpy_arrays(agent.policy.actor)
+policy = plugins.TrainedPolicy(
+    "multi-cluster", batch.rewards, shape, arrays, {"rate": 5.0}, WEIGHTS
 )
-for name, choose in (("trained", policy.act), ("greedy", greedy_choice(batch.score))):
-    facts = summary(evaluate_policy(batch, choose, episodes=128, weights=WEIGHTS, seed=10**6))
+for name, choose in (("trained", policy.act), ("greedy", plugins.greedy_choice(batch.score))):
+    played = plugins.evaluate_policy(batch, choose, episodes=128, weights=WEIGHTS, seed=10**6)
+    facts = plugins.summary(played)
     print(
         name,
         ", ".join(
@@ -60,4 +49,4 @@ for name, choose in (("trained", policy.act), ("greedy", greedy_choice(batch.sco
     )
 
 if len(sys.argv) > 1:
-    write_policy(policy, sys.argv[1])
+    plugins.write_policy(policy, sys.argv[1])

@@ -12,7 +12,7 @@ import placeopt
 from placeopt.registry import problem_class
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 FOLDER = ROOT / "benchmarks" / "library"
 KNOWN = json.loads((FOLDER / "instances.json").read_text(encoding="utf-8"))
 
