@@ -122,7 +122,8 @@ def old(page: Path) -> str:
 
 def pages() -> list[Path]:
     """Return all pages that scripts write."""
-    return sorted([*BENCHMARKS.rglob("*.md"), *(ROOT / "papers").rglob("*.md")])
+    papers = ROOT / "papers"
+    return sorted([*BENCHMARKS.rglob("*.md"), papers / "results.md", *papers.glob("results/*.md")])
 
 
 def main() -> None:

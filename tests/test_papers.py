@@ -14,7 +14,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
-PAGES = sorted([*BENCHMARKS.rglob("*.md"), *(ROOT / "papers").rglob("*.md")])
+PAPERS = ROOT / "papers"
+PAGES = sorted([*BENCHMARKS.rglob("*.md"), PAPERS / "results.md", *PAPERS.glob("results/*.md")])
 
 
 @pytest.fixture
