@@ -541,6 +541,8 @@ class _Program:
 
     def solve(self) -> tuple[int, np.ndarray | None]:
         """Return a price that no end beats, 0 where none is known, and the best solution."""
+        if not self.lower:  # nothing is left to choose
+            return self.sunk, np.empty(0)
         answer = self._asked(self._prices)
         bound = answer.mip_dual_bound
         if bound is None or not np.isfinite(bound):
@@ -567,6 +569,8 @@ class _Program:
                 here = self._variable(min(home, self.upper[j]))
                 self._row({here: 1, j: -1}, 0)
                 stay.append(here)
+        if not self.lower:
+            return self._decoded(np.empty(0)), True
         cost = np.zeros(len(self.lower))
         cost[stay] = -1
         answer = self._asked(cost)
