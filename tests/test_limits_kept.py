@@ -18,7 +18,6 @@ from placeopt.core.runs.compiling import Clock
 from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
 from placeopt.evolve import weighted_sums
-from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.portfolio import run_method
 from placeopt.rescheduling import heuristics
 from placeopt.rescheduling.instance import Rescheduling
@@ -143,7 +142,6 @@ def test_vectors_to_start_from_are_evaluated_until_the_time_is_over() -> None:
 PROOFS = {
     "temporal": ("bin-plans", Temporal.generate(1, requests=2, max_replicas=1)),
     "rolling-update": ("decomposition", RollingUpdate.generate(1, applications=2)),
-    "multi-cluster": ("hindsight", MultiCluster.generate(1, requests=3, clusters=2)),
     "rescheduling": ("epsilon-constraint", Rescheduling.generate(1, replicas=1)),
 }
 

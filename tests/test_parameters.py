@@ -127,8 +127,8 @@ def test_none_is_legal_where_it_is_listed(instances: dict[str, Problem]) -> None
     """The text "none" of a command line too."""
     front = placeopt.solve(instances["temporal"], "nsga2", evaluations=40, points="none")
     assert front.runs[0].parameters["points"] is None
-    with pytest.raises(UsageError, match="offspring of nsga2 is 'none'"):
-        placeopt.solve(instances["temporal"], "nsga2", offspring="none")
+    with pytest.raises(UsageError, match="population of nsga2 is 'none'"):
+        placeopt.solve(instances["temporal"], "nsga2", population="none")
 
 
 def test_parameters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

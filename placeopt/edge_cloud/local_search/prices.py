@@ -21,7 +21,7 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.climbs import Climbs
 from placeopt.edge_cloud.local_search.exact_placement import BIG, placement_search, relax
-from placeopt.edge_cloud.local_search.homes import Homes, homes, max_source_revenue
+from placeopt.edge_cloud.local_search.homes import Homes, homes, max_source_revenue, no_homes
 from placeopt.edge_cloud.local_search.shapes import Shapes, shapes
 
 # ``models/edge_cloud/README.md`` says what was measured of the layers, the sample and the ramp.
@@ -130,11 +130,10 @@ class Relaxation:
         `charge`, shape (applications, 1), is what applications pay for being at home: see
         `placeopt.edge_cloud.local_search.homes`.
         """
+        at_home = no_homes() if charge is None else self.homes
+        charge = self._no_charge if charge is None else charge
         returned = float((price * self.instance.capacity).sum())
-        if charge is None:
-            charge = self._no_charge
-        else:
-            returned += max_source_revenue(self.homes, charge, np.zeros_like(charge))
+        returned += max_source_revenue(at_home, charge, np.zeros_like(charge))
         proven = self._relax(weight, price, charge, np.arange(len(self._values)))
         if proven >= BIG / 2:
             return np.inf
