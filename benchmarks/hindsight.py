@@ -1,11 +1,11 @@
 """The reward that a trace allows to one who knows it, to state a policy's regret.
 
-Dynamic programming over the actions of the environment, request after request. With the fixed
-rules, requests that have departed leave no mark: of two histories with the same running placements
-only the better one can be part of an optimum. A history is dropped, too, when an optimistic reward
-for all that is still to come cannot lift it above a plan that is known. If too many histories
-remain, the best are kept: the plan is then a heuristic one, and the largest optimistic reward of
-the dropped ones is the proven bound.
+Dynamic programming over the actions of the environment, request after request. Requests that have
+departed leave no mark: of two histories with the same running placements only the better one can be
+part of an optimum. A history is dropped, too, when an optimistic reward for all that is still to
+come cannot lift it above a plan that is known. If too many histories remain, the best are kept: the
+plan is then a heuristic one, and the largest optimistic reward of the dropped ones is the proven
+bound.
 """
 
 from __future__ import annotations
@@ -72,15 +72,10 @@ def _earned(
 def optimistic(problem: MultiCluster, weights: np.ndarray) -> np.ndarray:
     """Return for every request a reward that no decision exceeds, shape (T,).
 
-    Fixed rules: the best cluster as if it were empty, with the increase of a single replica, and
-    Gini coefficient 0. Published rules: latency and cost 0, as for a spread that places nothing;
-    1 for refusals that earn it.
+    It is that of the best cluster as if it were empty, with the increase of a single replica, and
+    Gini coefficient 0.
     """
     arrays = problem.arrays
-    if problem.semantics == "published":
-        cheapest, dearest = arrays.scale
-        best = np.array([1 + 1 / 999, 1 + cheapest / (dearest - cheapest), 1.0])
-        return np.full(len(arrays.replicas), max(weights @ best, 1.0))
     share = (arrays.increase / arrays.replicas)[:, None]
     reward = _earned(arrays, weights, arrays.base, share) + weights[2]
     hosts = (arrays.used + arrays.demand[:, None] <= arrays.capacity).all(axis=2)
@@ -154,8 +149,6 @@ def _bounds_ahead(
     """
     last = min(t + LOOK_AHEAD, stream.steps)
     total = np.full(stream.num_envs, rest[last])
-    if problem.semantics == "published":
-        return total + (rest[t] - rest[last])
     arrays = problem.arrays
     share = arrays.increase / arrays.replicas
     for k in range(t, last):
@@ -187,7 +180,7 @@ def _best_of_equals(
 
     Of those with the same running placements at the next request it is the one that earned most.
     """
-    if problem.semantics == "published" or len(envs) == 0:
+    if len(envs) == 0:
         return np.arange(len(envs))
     arrays = problem.arrays
     end = arrays.arrival[t + 1] if t + 1 < stream.steps else np.inf

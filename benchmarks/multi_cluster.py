@@ -24,10 +24,10 @@ from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
-#: Semantics and arrivals in a unit of time.
-SPEEDS = (("fixed", 5.0), ("fixed", 20.0), ("fixed", 100.0), ("published", 100.0))
-TRACES = (("fixed", 5.0), ("fixed", 20.0), ("published", 100.0))
-LOSERS = ("cpu-greedy", "binpack", "karmada-greedy", "myopic", "rollout")
+#: Arrivals in a unit of time.
+SPEEDS = ((5.0,), (20.0,), (100.0,))
+TRACES = ((5.0,), (20.0,))
+LOSERS = ("cpu-greedy", "binpack", "karmada-greedy", "myopic")
 SEARCHES = ("greedy", "nsga2", "nsga3", "moead", "mspso")
 
 
@@ -71,17 +71,17 @@ def plain_speed(look: str, episodes: int, **options: Any) -> float:
     return episodes * stream.steps / taken
 
 
-def speed(share: float, name: str, rate: float) -> list[object]:
-    """Return the row of steps per second of a semantics; best of three."""
+def speed(share: float, rate: float) -> list[object]:
+    """Return the row of steps per second at a rate; best of three."""
     steps, episodes = max(50, int(1500 * share)), max(2, int(10 * share))
-    options: dict[str, Any] = {"semantics": name, "rate": rate}
+    options: dict[str, Any] = {"rate": rate}
     fast = max(core_speed(steps, **options) for _ in range(3))
     same, ten = (
         max(plain_speed(look, episodes, **options) for _ in range(3))
         for look in ("rows", "observation")
     )
     ratios = f"**{fast / same:.0f}**", f"{ten:,.0f}", f"{fast / ten:.0f}"
-    return [name, f"{rate:g}", f"{fast:,.0f}", f"{same:,.0f}", *ratios]
+    return [f"{rate:g}", f"{fast:,.0f}", f"{same:,.0f}", *ratios]
 
 
 def regret(share: float, rate: float, requests: int, strategy: str) -> list[object]:
@@ -105,11 +105,11 @@ def regret(share: float, rate: float, requests: int, strategy: str) -> list[obje
     return [f"{rate:g}", requests, strategy, f"{proven} of {count}", *means]
 
 
-def searches(share: float, semantics: str, rate: float) -> list[list[object]]:
+def searches(share: float, rate: float) -> list[list[object]]:
     """Return the rows of a trace: the hypervolume of fronts."""
     import moocore
 
-    problem = MultiCluster.generate(1, semantics=semantics, rate=rate)
+    problem = MultiCluster.generate(1, rate=rate)
     evaluations = max(500, int(20000 * share))
     fronts = {
         name: timed(lambda n=name: placeopt.solve(problem, n, evaluations=evaluations, seed=0))
@@ -122,7 +122,7 @@ def searches(share: float, semantics: str, rate: float) -> list[list[object]]:
     for name, (front, seconds) in fronts.items():
         volume = moocore.hypervolume((front.values - low) / span, ref=np.full(4, 1.0))
         told = len(front), f"{volume:.4f}", f"{seconds:.1f}"
-        rows.append([f"{semantics}, {rate:g}", name, *told])
+        rows.append([f"{rate:g}", name, *told])
     return rows
 
 
@@ -147,13 +147,13 @@ def main() -> None:
             "(`tests/support/multi_cluster_plain.py`), with the same columns, and with the paper's "
             "ten, for which it need not look ahead. CPU time, best of three.",
             table(
-                "semantics | rate | core | plain Python | ratio | plain, ten columns | ratio",
+                "rate | core | plain Python | ratio | plain, ten columns | ratio",
                 rows(speed, SPEEDS),
             ),
         ),
         section(
             "Regret: reward lost against hindsight",
-            "Short traces, fixed semantics, four clusters; the optimum over all sequences of "
+            "Short traces, four clusters; the optimum over all sequences of "
             "actions by dynamic programming.",
             table(
                 " | ".join(("rate", "requests", "strategy", "optimum proven", "optimum", *LOSERS)),
@@ -165,7 +165,7 @@ def main() -> None:
             "20,000 evaluations at share 1; hypervolume between the best value of any front and "
             "refusing everything. All start from `greedy`.",
             table(
-                "semantics, rate | method | points | hypervolume | CPU s",
+                "rate | method | points | hypervolume | CPU s",
                 [row for block in rows(searches, TRACES) for row in block],
             ),
         ),

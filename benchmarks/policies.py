@@ -31,8 +31,6 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 #: Policy and its environment.
 TRAINED: dict[str, dict[str, Any]] = {
-    "multi-cluster-published": {"semantics": "published", "first_spread": "divide"},
-    "multi-cluster-published-dqn": {"semantics": "published", "first_spread": "divide"},
     "multi-cluster-fixed-rate5": {"rate": 5.0},
     "multi-cluster-fixed-rate20": {"rate": 20.0},
 }
@@ -111,8 +109,6 @@ def main() -> None:
         )
     run.write(
         "Policies that come with placeopt",
-        "In the published semantics refusing what no single cluster can take earns +1, more than "
-        "any placement: there reward says little where requests are large.",
         *sections,
         section(
             "`rescheduling-testbed`",

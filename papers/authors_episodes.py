@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from placeopt_papers.hephaestus import PublishedEpisodes
 
-from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
 from placeopt.multi_cluster.simulator.stream import UNIT
 
@@ -90,7 +90,7 @@ def _draw_request(rng: np.random.Generator, replicas: tuple[int, int]) -> tuple[
     return (kind - 1) % len(DEPLOYMENTS), count
 
 
-class AuthorsEpisodes(MultiClusterBatch):
+class AuthorsEpisodes(PublishedEpisodes):
     """Batches of the authors' test episodes: `reset` begins those of numbers seeds - `FIRST`."""
 
     def __init__(
@@ -103,9 +103,7 @@ class AuthorsEpisodes(MultiClusterBatch):
         replicas: tuple[int, int] = (1, 7),
         **choices: Any,
     ):
-        super().__init__(
-            num_envs, clusters=clusters, semantics="published", replicas=replicas, **choices
-        )
+        super().__init__(num_envs, clusters=clusters, replicas=replicas, **choices)
         self._drawn = drawn(episodes, clusters, replicas)
         self._demand = np.array(
             [(d.cpu_cores, memory.get(d.name, d.memory_gib)) for d in DEPLOYMENTS]

@@ -1,4 +1,4 @@
-"""Train the policies of the published multi-cluster rules: those shipped, and two more seeds.
+"""Train the policies of the published multi-cluster rules, and two more seeds.
 
     python papers/train.py    # about 5 CPU minutes; needs `make rl`
 
@@ -19,8 +19,9 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "benchmarks")]
 
-from placeopt.multi_cluster import environment, policies  # noqa: E402
-from placeopt.multi_cluster.batch import MultiClusterBatch  # noqa: E402
+from placeopt_papers.hephaestus import KIND, PublishedEpisodes  # noqa: E402
+
+from placeopt.multi_cluster import policies  # noqa: E402
 from placeopt.multi_cluster.paper_data import STRATEGIES  # noqa: E402
 from placeopt.rl import policy_file  # noqa: E402
 from placeopt.rl.evaluation import evaluate, summary  # noqa: E402
@@ -29,11 +30,11 @@ from placeopt.rl.preferences import DRAWN  # noqa: E402
 from placeopt.rl.settings import TrainingSettings  # noqa: E402
 
 #: What they learn in.
-EPISODES: dict[str, Any] = {"semantics": "published", "first_spread": "divide"}
+EPISODES: dict[str, Any] = {"first_spread": "divide"}
 #: Algorithm and seed -> file.
 FILES = {
-    ("ppo", 1): policy_file.BUNDLED / "multi-cluster-published.npz",
-    ("dqn", 1): policy_file.BUNDLED / "multi-cluster-published-dqn.npz",
+    ("ppo", 1): HERE / "policies" / "published.npz",
+    ("dqn", 1): HERE / "policies" / "published-dqn.npz",
     ("ppo", 2): HERE / "policies" / "published-seed2.npz",
     ("ppo", 3): HERE / "policies" / "published-seed3.npz",
 }
@@ -50,11 +51,11 @@ def reached(policy: TrainedPolicy) -> dict[str, Any]:
     """Return reward and acceptance by strategy, and the reward of the one-step greedy choice."""
     rows = {}
     for name, weights in STRATEGIES.items():
-        batch = MultiClusterBatch(min(500, TESTED), **EPISODES)
+        batch = PublishedEpisodes(min(500, TESTED), **EPISODES)
         found = summary(evaluate(batch, policy.act, TESTED, weights, FIRST))
         rows[name] = {key: round(found[key][0], 4) for key in ("reward", "acceptance")}
         rng = np.random.default_rng(1)
-        batch = MultiClusterBatch(TESTED, **EPISODES)
+        batch = PublishedEpisodes(TESTED, **EPISODES)
         batch.reset(np.arange(TESTED, dtype=np.uint64) + np.uint64(FIRST))
         earned = policies.play(batch, policies.of("myopic", weights), rng) @ np.array(weights)
         rows[name]["one-step greedy"] = round(float(earned.mean()), 2)
@@ -71,8 +72,8 @@ def main() -> None:
         known = DqnSettings() if algorithm == "dqn" else TrainingSettings()
         settings = known.with_options({"steps": STEPS[algorithm], "seed": seed})
         settings = replace(settings, weights=DRAWN)
-        batch = environment.batch(None, settings.num_envs, **EPISODES)
-        policy = train(batch, "multi-cluster", settings, environment=EPISODES)
+        batch = PublishedEpisodes(settings.num_envs, **EPISODES)
+        policy = train(batch, KIND, settings, environment=EPISODES)
         card = {
             **policy.card,
             "data": "generated episodes of 100 requests, no outside data",

@@ -53,8 +53,8 @@ def completed(words: str, folder: Path) -> list[str]:
         ("import kubernetes shop --empty-dir ", {"pin", "move"}),
         ("export kubernetes front.json --format node", {"node-groups"}),
         (
-            "evaluate-policy multi-cluster-p",
-            {"multi-cluster-published", "multi-cluster-published-dqn"},
+            "evaluate-policy multi-cluster-f",
+            {"multi-cluster-fixed-rate20", "multi-cluster-fixed-rate5"},
         ),
         ("sweep st", {"study"}),
         ("warm-up edge", {"edge-cloud"}),

@@ -16,7 +16,7 @@ _PLACED = (
     "one step ahead, untrained; Algorithm 1 as printed is beside it on the page."
 )
 _TRAINED_SO = (
-    "The bundled policy learned with divisions. One step ahead with the code's spreads .018 % of "
+    "The trained policy learned with divisions. One step ahead with the code's spreads .018 % of "
     "the published requests are rejected, and 6 of 200,000 where two memory requests are lowered "
     "so that the same six are left as in the authors' files."
 )
@@ -27,7 +27,8 @@ _CURVES = {
     "page": "papers/results/hephaestus_training.md",
 }
 _TRAINED = (
-    "Presets `ds-ppo` and `ds-dqn`, one seed; the authors' training files beside them on the page."
+    "`placeopt_papers.hephaestus.PAPER` and `placeopt_papers.dqn.DS_DQN`, one seed; the authors' "
+    "training files beside them on the page."
 )
 
 

@@ -1,6 +1,6 @@
 """HephaestusForge: Tables 7 and 8, Figs. 7 to 10, on the authors' own test episodes.
 
-Ours is the trained DS-PPO that comes with placeopt (seed 1) and two more seeds of it: one policy
+Ours is the trained DS-PPO beside these pages (seed 1) and two more seeds of it: one policy
 for all strategies, with one setting, `accept=first`: refuse only what nothing places. It learned
 and plays with Karmada's division in the place of the code's first spread (`first_spread=divide`).
 The authors' numbers are means over the episodes of their result files.
@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from machine import table
 from papers.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
+from placeopt_papers.hephaestus import PublishedEpisodes
 
 from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.batch import MultiClusterBatch
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.rl import policy_file
 from placeopt.rl.evaluation import evaluate, summary
@@ -64,8 +64,8 @@ Row = dict[str, Any]
 
 def trained(seed: int) -> TrainedPolicy:
     """Return DS-PPO of the published rules."""
-    other = SEEDS_AT / f"published-seed{seed}.npz"
-    return policy_file.read("multi-cluster-published" if seed == 1 else str(other))
+    name = "published" if seed == 1 else f"published-seed{seed}"
+    return policy_file.read(SEEDS_AT / f"{name}.npz")
 
 
 def facts(batch: AuthorsEpisodes, seed: int, strategy: str, episodes: int) -> Row:
@@ -162,7 +162,7 @@ def times() -> dict[str, float]:
     """Return CPU seconds of an episode: heuristics, and training from the cards of the policies."""
     found: dict[str, float] = {}
     for name in policies.BASELINES:
-        batch = MultiClusterBatch(1, semantics="published")
+        batch = PublishedEpisodes(1)
         batch.reset(np.array([20], dtype=np.uint64))
         policies.play(batch, policies.of(name, ()), np.random.default_rng(0))
         began = time.process_time()
@@ -171,7 +171,7 @@ def times() -> dict[str, float]:
             policies.play(batch, policies.of(name, ()), np.random.default_rng(0))
         found[name] = (time.process_time() - began) / 20
     for name, policy in (("DS-PPO", "published"), ("DS-DQN", "published-dqn")):
-        card = policy_file.read(f"multi-cluster-{policy}").card
+        card = policy_file.read(SEEDS_AT / f"{policy}.npz").card
         found[name] = card["cpu_seconds"] / card["steps"] * 100
     return found
 

@@ -52,8 +52,8 @@ Facts = dict[str, np.ndarray]
 
 def trained(seed: int) -> TrainedPolicy:
     """Return DS-PPO of the published rules."""
-    other = SEEDS_AT / f"published-seed{seed}.npz"
-    return policy_file.read("multi-cluster-published" if seed == 1 else str(other))
+    name = "published" if seed == 1 else f"published-seed{seed}"
+    return policy_file.read(SEEDS_AT / f"{name}.npz")
 
 
 def half(values: np.ndarray) -> float:

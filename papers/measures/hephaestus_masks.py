@@ -16,8 +16,8 @@ import numpy as np
 from machine import table
 from papers.measures.hephaestus_divide import episodes_of, facts
 from papers.measures.hephaestus_heuristics import BEST
+from placeopt_papers import hephaestus
 
-from placeopt.multi_cluster import environment
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.rl.evaluation import evaluate
 from placeopt.rl.preferences import DRAWN
@@ -39,13 +39,13 @@ def curve(strategy: str, masked: bool, steps: int, seed: int) -> dict[str, Any]:
 
     settings = replace(DS_DQN.settings, weights=STRATEGIES[strategy], steps=steps, seed=seed)
     options = {**DS_DQN.options, "spreads": 1, "masked": masked}
-    batch = environment.batch(None, settings.num_envs, **options)
+    batch = hephaestus.PublishedEpisodes(settings.num_envs, **options)
     points: list[list[float]] = []
 
     def note(news: Any) -> None:
         points.append([news.facts["reward"], 100 * (1 - news.facts["acceptance"])])
 
-    train(batch, "multi-cluster", settings, environment=options, on_round=note)
+    train(batch, hephaestus.KIND, settings, environment=options, on_round=note)
     return {"curve": points}
 
 
@@ -53,10 +53,10 @@ def divided(steps: int, episodes: int, seed: int) -> dict[str, Any]:
     """Train a policy of all preferences with divisions; return what it reaches in each strategy."""
     from placeopt.rl.training import train
 
-    options = {"semantics": "published", "first_spread": "divide"}
+    options = {"first_spread": "divide"}
     settings = replace(TrainingSettings().with_options({"steps": steps}), weights=DRAWN, seed=seed)
-    batch = environment.batch(None, settings.num_envs, **options)
-    policy = train(batch, "multi-cluster", settings, environment=options)
+    batch = hephaestus.PublishedEpisodes(settings.num_envs, **options)
+    policy = train(batch, hephaestus.KIND, settings, environment=options)
     rows = {}
     for name, weights in STRATEGIES.items():
         found = evaluate(episodes_of(episodes, "printed", "divide"), policy.act, episodes, weights)

@@ -1,6 +1,6 @@
 """HephaestusForge: the paper's own agents trained here, Figs. 5, 6 and 10.
 
-The preset `ds-ppo` of `placeopt train`, and DQN by `placeopt_papers.dqn`: an agent for one
+The preset of `placeopt_papers.hephaestus`, and DQN by `placeopt_papers.dqn`: an agent for one
 strategy, the ten columns of Table 3, no one-step reward in the network, 200,000 steps; DQN without
 masks. Numbers that the paper leaves out are those of the published code; ours have eight
 environments at once. A last agent is ours, of all preferences, with acceptance as the fourth. One
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from machine import table
 from papers.authors_episodes import PRINTED, AuthorsEpisodes, means
+from placeopt_papers import hephaestus
 
-from placeopt.multi_cluster import environment
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.rl.evaluation import evaluate, summary
 from placeopt.rl.policy import TrainedPolicy
@@ -56,10 +56,10 @@ def trained(name: str, strategy: str, spreads: int, steps: int) -> tuple[Trained
 
     from placeopt.rl.training import train
 
-    known = DS_DQN if name == "DS-DQN" else environment.PAPER
+    known = DS_DQN if name == "DS-DQN" else hephaestus.PAPER
     settings = replace(known.settings, weights=STRATEGIES[strategy], steps=steps)
     options = {**known.options, "spreads": spreads}
-    batch = environment.batch(None, settings.num_envs, **options)
+    batch = hephaestus.PublishedEpisodes(settings.num_envs, **options)
     curve: list[list[float]] = []
 
     def note(news: Any) -> None:
@@ -69,7 +69,7 @@ def trained(name: str, strategy: str, spreads: int, steps: int) -> tuple[Trained
         seconds.append(news.seconds)
 
     seconds: list[float] = []
-    policy = train(batch, "multi-cluster", settings, environment=options, on_round=note)
+    policy = train(batch, hephaestus.KIND, settings, environment=options, on_round=note)
     return policy, {"curve": curve, "seconds": seconds[-1]}
 
 
@@ -106,13 +106,13 @@ def accepting(steps: int, episodes: int) -> dict[str, Any]:
     """Train a policy of all preferences, acceptance the fourth; play Balanced with its share."""
     from placeopt.rl.training import train
 
-    options = {"semantics": "published", "acceptance": True}
+    options = {"acceptance": True}
     settings = replace(TrainingSettings().with_options({"steps": steps}), weights=DRAWN)
-    batch = environment.batch(None, settings.num_envs, **options)
+    batch = hephaestus.PublishedEpisodes(settings.num_envs, **options)
     seconds: list[float] = []
     policy = train(
         batch,
-        "multi-cluster",
+        hephaestus.KIND,
         settings,
         environment=options,
         on_round=lambda news: seconds.append(news.seconds),

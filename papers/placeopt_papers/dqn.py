@@ -1,6 +1,6 @@
 """DQN with masks: the second agent of HephaestusForge and REACH, trained by `placeopt.rl.training`.
 
-train(batch, "multi-cluster", DS_DQN.settings, environment=DS_DQN.options)
+train(batch, hephaestus.KIND, DS_DQN.settings, environment=DS_DQN.options)
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from placeopt_papers.hephaestus import PAPER
 from pydantic import Field
 from stable_baselines3 import DQN
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from placeopt.core.interfaces import Preset
-from placeopt.multi_cluster.environment import PAPER
 from placeopt.rescheduling.environment import TABLE_V
 from placeopt.rl.deepsets import DeepSetsPolicy, Network
 from placeopt.rl.policy import Shape

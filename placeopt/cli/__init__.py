@@ -68,7 +68,7 @@ def _built(module: str | None = None) -> typer.Typer:
             "placeopt solve toy -o front.json",
             "placeopt report front.json",
             "placeopt import kubernetes shop --prices shop --to rolling-update -o shop.json",
-            "placeopt evaluate-policy multi-cluster-published --episodes 20",
+            "placeopt evaluate-policy multi-cluster-fixed-rate20 --episodes 20",
             "placeopt sweep study",
         ),
     )

@@ -41,10 +41,6 @@ Target = Annotated[
         autocompletion=target_names,
     ),
 ]
-Semantics = Annotated[
-    str | None,
-    Option(help="multi-cluster: fixed or published.", autocompletion=words("fixed", "published")),
-]
 Clusters = Annotated[int | None, Option(help="multi-cluster: number of clusters.")]
 Rate = Annotated[float | None, Option(help="multi-cluster: arrivals per unit of time.")]
 Env = Annotated[
@@ -71,7 +67,7 @@ PolicyArgument = Annotated[
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     train_example = "placeopt train multi-cluster --rate 5 --steps 400000 -o policy.npz"
-    measured = "placeopt evaluate-policy multi-cluster-published --episodes 20"
+    measured = "placeopt evaluate-policy multi-cluster-fixed-rate20 --episodes 20"
     add(app, policies, "placeopt policies", group=LEARN)
     add(app, train, train_example, group=LEARN)
     add(app, evaluate_policy, measured, group=LEARN, name="evaluate-policy")
@@ -85,8 +81,8 @@ def train(
         Option(
             metavar="NAME",
             help="Train an agent as its paper does: its settings, episodes and weights. "
-            "multi-cluster: ds-ppo. rescheduling: reach-ppo.",
-            autocompletion=words("ds-ppo", "reach-ppo"),
+            "rescheduling: reach-ppo.",
+            autocompletion=words("reach-ppo"),
         ),
     ] = None,
     weights: WeightsOption = None,
@@ -113,7 +109,6 @@ def train(
     resume: Annotated[
         Path | None, Option(help="Checkpoint to resume from. Give the same options again.")
     ] = None,
-    semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
@@ -144,7 +139,7 @@ def train(
 
     require_outputs(output, checkpoint, inputs=(target,))
     require_outputs(output, inputs=(resume,))  # to go on in the same checkpoint is legal
-    options = _options(semantics, clusters, rate, env)
+    options = _options(clusters, rate, env)
     problem = _problem(target)
     own = compiled_episodes(problem)
     wanted = None if own is None else own.settings
@@ -188,16 +183,14 @@ def train(
 def _preset(
     target: Problem | type[Problem], episodes: CompiledEpisodes | None, name: str
 ) -> tuple[TrainingSettings, dict[str, Any]]:
-    """Return settings and options of the episodes; on an instance those that hold there."""
+    """Return settings and options of the episodes; on an instance the settings alone."""
     from placeopt.core.errors import require_known
     from placeopt.core.problem import Problem
 
     known = {} if episodes is None else episodes.presets
     require_known(f"preset of {target.spec.kind}", name, known)
-    options = dict(known[name].options)
-    if isinstance(target, Problem) and episodes is not None:
-        options = {key: value for key, value in options.items() if key in episodes.choices}
-    return known[name].settings, options
+    generated = not isinstance(target, Problem)
+    return known[name].settings, dict(known[name].options) if generated else {}
 
 
 def evaluate_policy(
@@ -208,7 +201,6 @@ def evaluate_policy(
     episodes: Annotated[int, Option(min=1, help="Number of episodes per row of weights.")] = 200,
     weights: WeightsOption = None,
     seed: Annotated[int, Option(min=0, help="Random seed of the first episode.")] = 1_000_000,
-    semantics: Semantics = None,
     clusters: Clusters = None,
     rate: Rate = None,
     env: Env = None,
@@ -223,7 +215,7 @@ def evaluate_policy(
     from placeopt.rl.play import episodes_for
 
     known = policy_file.read(policy)
-    options = _options(semantics, clusters, rate, env)
+    options = _options(clusters, rate, env)
     batch = episodes_for(known, _played_on(known, instance), min(episodes, 250), **options)
     results = {}
     for name, row in _preferences(known, weights).items():
@@ -278,10 +270,8 @@ def _shown(key: str, mean: float, half: float) -> str:
     return f"{mean:.2f} ± {half:.2f}" if key == "reward" else show(mean, 4)
 
 
-def _options(
-    semantics: str | None, clusters: int | None, rate: float | None, env: list[str] | None
-) -> dict[str, Any]:
-    return drop_none(semantics=semantics, clusters=clusters, rate=rate) | pairs(env, "--env")
+def _options(clusters: int | None, rate: float | None, env: list[str] | None) -> dict[str, Any]:
+    return drop_none(clusters=clusters, rate=rate) | pairs(env, "--env")
 
 
 def _problem(target: str) -> Problem | type[Problem]:

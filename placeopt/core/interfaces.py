@@ -441,16 +441,13 @@ class CompiledEpisodes:
     settings : TrainingSettings or None
         Those to train with; the defaults of `placeopt.rl.settings` without.
     presets : dict
-        Name -> `Preset`: trainings of papers, such as ``ds-ppo``.
-    choices : tuple of str
-        Options that hold on an instance too. A policy that was trained with them plays with them.
+        Name -> `Preset`: trainings of papers, such as ``reach-ppo``.
     """
 
     batch: Callable[..., Batch]
     preferences: Mapping[str, Sequence[float]] = field(default_factory=dict)
     settings: Any = None
     presets: Mapping[str, Preset] = field(default_factory=dict)
-    choices: tuple[str, ...] = ()
 
 
 class ModelModule(Protocol):

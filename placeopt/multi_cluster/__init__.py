@@ -18,7 +18,7 @@ SPEC = ProblemSpec(
     summary="placeopt.multi_cluster.summary",
     bounds="placeopt.multi_cluster.bounds:bounds",
     gap_of="cost",
-    auto="placeopt.multi_cluster.placement_search:chosen",
+    auto="placement-search",
     methods=(
         Method(
             "binpack",

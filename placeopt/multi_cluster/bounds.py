@@ -39,10 +39,7 @@ _BLOCKS, _CELLS = 50, 28
 
 
 def bounds(problem: MultiCluster, front: Front, budget: Budget) -> Iterator[Bounds]:
-    """Yield the bounds of requests that are alone, then those of requests that share clusters.
-
-    Of the published rules, whose spreads may place nothing, only zeros are proven.
-    """
+    """Yield the bounds of requests that are alone, then those of requests that share clusters."""
     columns = problem.columns(front.objectives)
     for vectors, solves in lower_bounds(problem, budget, [c for c in columns if c < 3] or range(3)):
         yield Bounds(vectors[:, columns], solves)
@@ -66,9 +63,6 @@ def lower_bounds(
         Latency in ms, cost, inequality, share of rejected requests.
     int
     """
-    if problem.semantics == "published":
-        yield np.zeros((1, 4)), 0
-        return
     table = Requests(problem)
     accepted = np.arange(max(1, table.fewest), int(table.acceptable.sum()) + 1)
     if len(accepted) == 0:

@@ -70,7 +70,7 @@ class MultiClusterEncoder(Encoder):
             placed = np.array([decision.get(c, 0) for c in range(clusters)])
             if not decision:
                 genes[t] = self._refusal
-            elif (placed > 0).sum() == 1 and (len(decision) == 1 or not batch.published):
+            elif (placed > 0).sum() == 1:
                 genes[t] = placed.argmax()
             else:
                 outcomes = batch.outcomes

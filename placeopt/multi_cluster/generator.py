@@ -17,14 +17,7 @@ from placeopt.multi_cluster.options import (
     NumReplicas,
     NumRequests,
 )
-from placeopt.multi_cluster.paper_data import (
-    BACKGROUND,
-    DEPLOYMENTS,
-    INCREASE,
-    RATES,
-    TYPES,
-    Semantics,
-)
+from placeopt.multi_cluster.paper_data import BACKGROUND, DEPLOYMENTS, INCREASE, RATE, TYPES
 
 
 def generate(
@@ -32,7 +25,6 @@ def generate(
     *,
     clusters: NumClusters = 4,
     requests: NumRequests = 100,
-    semantics: Semantics = "fixed",
     rate: Annotated[
         float,
         Field(ge=0, allow_inf_nan=False, description="Arrivals per unit of time; 0: the paper's."),
@@ -41,22 +33,18 @@ def generate(
     fewest_replicas: NumReplicas = 1,
     most_replicas: NumReplicas = 7,
 ) -> Document:
-    """Return the document of a random instance.
-
-    A `rate` of 0 stands for `placeopt.multi_cluster.paper_data.RATES`.
-    """
+    """Return the document of a random instance."""
     checked(generate, "multi-cluster instances", keywords(generate, locals()))
     if fewest_replicas > most_replicas:
         raise UsageError(f"fewest_replicas is {fewest_replicas}; legal: at most most_replicas")
     rng = np.random.default_rng(seed)
     names = [f"c{k}" for k in range(clusters)]
     latency = rng.integers(1, 1000, size=(clusters, clusters)).tolist()
-    gaps = rng.exponential(1 / (rate or RATES[semantics]), size=requests)
+    gaps = rng.exponential(1 / (rate or RATE), size=requests)
     times = np.cumsum(gaps).round(6).tolist()
     return {
         "problem": "multi-cluster",
         "name": f"stream-{clusters}x{requests}-{seed}",
-        "semantics": semantics,
         "clusters": [_cluster(rng, name) for name in names],
         "latency_ms": {
             a: {b: latency[i][j] for j, b in enumerate(names) if i != j}

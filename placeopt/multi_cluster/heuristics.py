@@ -17,7 +17,6 @@ from placeopt.core.weights import read_weights as read_row
 from placeopt.core.weights import simplex
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.options import Accept
 from placeopt.multi_cluster.paper_data import STRATEGIES
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
@@ -37,11 +36,10 @@ def _front(
     task: Task[MultiCluster],
     policy: policies.Policy,
     count: int = 1,
-    accept: str = "free",
     **parameters: Any,
 ) -> Front:
     """Return the front of the `count` plans of a policy."""
-    batch = EpisodeBatch.of(task.problem, count, accept=accept)
+    batch = EpisodeBatch.of(task.problem, count)
     policies.play(batch, policy, np.random.default_rng(task.seed), task.budget)
     task.budget.spend(count)
     return task.front(
@@ -79,16 +77,12 @@ def karmada_divided(task: Task[MultiCluster]) -> Front:
 
 
 def _look_ahead(
-    method: str,
-    task: Task[MultiCluster],
-    weights: np.ndarray,
-    min_reward: np.ndarray,
-    accept: str = "free",
+    method: str, task: Task[MultiCluster], weights: np.ndarray, min_reward: np.ndarray
 ) -> Front:
     """Return one-step look-ahead by rows of weights (n, 3), as many as the budget allows."""
     count = max(1, task.budget.allow(len(weights)))
     policy = partial(policies.myopic, weights=weights[:count], min_reward=min_reward[:count])
-    return _front(method, task, policy, count, accept, plans=count)
+    return _front(method, task, policy, count, plans=count)
 
 
 def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
@@ -112,15 +106,13 @@ def read_weights(weights: str | Sequence[float] | None) -> np.ndarray:
     return row[None] / row.sum()
 
 
-def myopic(
-    task: Task[MultiCluster], *, weights: WeightsText = None, accept: Accept = "free"
-) -> Front:
+def myopic(task: Task[MultiCluster], *, weights: WeightsText = None) -> Front:
     """Return plans that take the action of the highest reward, request after request.
 
     With `weights` it is a single plan.
     """
     rows = read_weights(weights)
-    return _look_ahead("myopic", task, rows, np.full(len(rows), -np.inf), accept)
+    return _look_ahead("myopic", task, rows, np.full(len(rows), -np.inf))
 
 
 def _grid() -> tuple[np.ndarray, np.ndarray]:

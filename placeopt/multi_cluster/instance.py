@@ -32,8 +32,7 @@ from placeopt.core.spec import ProblemSpec
 from placeopt.multi_cluster import SPEC
 from placeopt.multi_cluster.arrays import MultiClusterArrays, build
 from placeopt.multi_cluster.document import DeploymentRequest, FederatedCluster, MultiClusterPlan
-from placeopt.multi_cluster.paper_data import Semantics
-from placeopt.multi_cluster.referee import MultiClusterReferee, PublishedReferee
+from placeopt.multi_cluster.referee import MultiClusterReferee
 
 
 class MultiCluster(Problem):
@@ -51,10 +50,8 @@ class MultiCluster(Problem):
     problem: Literal["multi-cluster"] = "multi-cluster"
     """Kind of the problem."""
     spec: ClassVar[ProblemSpec] = SPEC
-    semantics: Semantics = "fixed"
-    """fixed: departures are real, latencies do not drift. published: the environment of the paper,
-    number for number.
-    """
+    semantics: Literal["fixed"] = "fixed"
+    """The rules of the replay: departures are real, latencies do not drift. There are no others."""
     clusters: tuple[FederatedCluster, ...] = Field(min_length=2)
     """Where replicas can run."""
     latency_ms: dict[str, dict[str, Amount]]
@@ -151,9 +148,8 @@ class MultiCluster(Problem):
 
     @cached_property
     def referee(self) -> MultiClusterReferee:
-        """The referee of this instance's semantics."""
-        referee = PublishedReferee if self.semantics == "published" else MultiClusterReferee
-        return referee(self.arrays, list(self.numbers))
+        """What replays decisions."""
+        return MultiClusterReferee(self.arrays, list(self.numbers))
 
     def decisions(self, plan: Plan) -> list[dict[int, int]]:
         """Return a plan's decisions, replicas by the number of the cluster; inverts `plan`."""

@@ -7,12 +7,10 @@ Systems, 2025: Tables 4 and 6, Figure 4.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-#: Requests depart when they are over; or the published environment with its faults.
-Semantics = Literal["fixed", "published"]
 #: Arrivals per unit of time that are drawn by default.
-RATES = {"fixed": 20.0, "published": 100.0}
+RATE = 20.0
 #: Highest number of cores, and of GiB, that is allocated on a cluster before the trace.
 BACKGROUND = 0.2
 #: Highest share by which a request raises the latency of its clusters.

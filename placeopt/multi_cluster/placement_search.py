@@ -19,7 +19,6 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.interfaces import Encoder
@@ -179,11 +178,6 @@ class _Placements(Variant):
         return {}
 
 
-def chosen(problem: MultiCluster) -> str:
-    """Return what ``auto`` runs: this search where it knows the rules."""
-    return "moead" if problem.semantics == "published" else "placement-search"
-
-
 def maximise_acceptance(
     problem: MultiCluster, X: np.ndarray, rng: np.random.Generator, budget: Budget
 ) -> np.ndarray:
@@ -231,11 +225,6 @@ def run(
     `tried` more whenever as many batches are over as there are requests. Slow annealing pays once
     good plans are known, on small instances soon.
     """
-    if task.problem.semantics == "published":
-        raise UnsupportedError(
-            "placement-search knows the fixed semantics, and the instance has the published; "
-            "methods that serve both: moead, nsga2, rollout"
-        )
     search = VectorSearch(task, _Placements())
     encoder = search.encoder
     assert isinstance(encoder, PlacementEncoder)

@@ -1,7 +1,7 @@
 """Policies over batches of multi-cluster episodes.
 
-The baselines of the HephaestusForge paper, one-step look-ahead, and rollout. A policy is a function
-of a batch and a random generator that returns an action per environment, shape (N,).
+The baselines of the HephaestusForge paper, and one-step look-ahead. A policy is a function of a
+batch and a random generator that returns an action per environment, shape (N,).
 """
 
 from __future__ import annotations
@@ -96,39 +96,13 @@ def myopic(
     return np.where(reward.max(axis=1) >= min_reward, reward.argmax(axis=1), batch.num_actions - 1)
 
 
-def rollout(
-    batch: EpisodeBatch,
-    rng: np.random.Generator,
-    weights: np.ndarray,
-    horizon: int = 40,
-    samples: int = 2,
-) -> np.ndarray:
-    """Take the action after which `myopic` earns most in the next `horizon` steps.
-
-    The rewards are means over `samples` drawn futures, the same for all actions of an environment;
-    the requests to come are not known.
-    """
-    envs, actions = np.nonzero(batch.masks)
-    futures = rng.integers(0, 2**63, size=(batch.num_envs, samples)).astype(np.uint64)
-    twins = batch.silent(np.repeat(envs, samples))
-    twins.redraw(futures[envs].ravel())
-    earned = twins.step(np.repeat(actions, samples))[0] @ weights
-    for _ in range(horizon):
-        earned += twins.step(myopic(twins, rng, weights))[0] @ weights
-    mean = np.full(batch.masks.shape, -np.inf)
-    mean[envs, actions] = earned.reshape(-1, samples).mean(axis=1)
-    return mean.argmax(axis=1)
-
-
 def of(name: str, weights: Sequence[float] | np.ndarray) -> Policy:
-    """Return a policy by its name: a baseline, ``karmada-divided``, ``myopic`` or ``rollout``."""
+    """Return a policy by its name: a baseline, ``karmada-divided`` or ``myopic``."""
     if name in BASELINES:
         return BASELINES[name]
     if name == "karmada-divided":
         return karmada_divided
-    return partial(
-        rollout if name == "rollout" else myopic, weights=np.asarray(weights, dtype=float)
-    )
+    return partial(myopic, weights=np.asarray(weights, dtype=float))
 
 
 def play(

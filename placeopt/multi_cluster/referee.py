@@ -1,4 +1,4 @@
-"""The referee of the multi-cluster problem: replays a trace in plain Python, by either rules."""
+"""The referee of the multi-cluster problem: replays a trace in plain Python."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from placeopt.core.fronts.values import Evaluation, Violation
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 
-#: Latencies stay within these, ms.
-MIN_MS, MAX_MS = 1.0, 1000.0
+#: Highest latency, ms.
+MAX_MS = 1000.0
 RESOURCES = ("cpu", "memory")
 
 
@@ -56,14 +56,12 @@ class _Replay:
 
     used: list[list[int]]
     load: list[int]  # replicas that run on every cluster
-    matrix: list[list[float]]  # changed by the published rules only
-    ever: list[int]  # replicas ever placed, counted by the published rules only
     running: list[tuple[int, dict[int, int]]] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
 
 class MultiClusterReferee:
-    """Judges the plans of one instance by the fixed rules: requests depart when they are over.
+    """Judges the plans of one instance: requests depart when they are over.
 
     Attributes
     ----------
@@ -71,14 +69,10 @@ class MultiClusterReferee:
         The values where no request is accepted.
     """
 
-    #: Whether a spread, which names two or more clusters, may place fewer replicas or none.
-    partial_spreads = False
-
     def __init__(self, arrays: MultiClusterArrays, names: Sequence[str]):
         self._names = names
         self._capacity, self._used = arrays.capacity.tolist(), arrays.used.tolist()
         self._price, self._base = arrays.price.tolist(), arrays.base.tolist()
-        self._matrix = arrays.matrix.tolist()
         self._demand, self._asked = arrays.demand.tolist(), arrays.replicas.tolist()
         self._arrival, self._departure = arrays.arrival.tolist(), arrays.departure.tolist()
         self._increase = arrays.increase.tolist()
@@ -101,29 +95,23 @@ class MultiClusterReferee:
         self, decisions: Sequence[Mapping[int, int]]
     ) -> tuple[list[DecisionOutcome], list[Violation]]:
         """Return the outcome of every decision, and what they violate."""
-        state = _Replay(
-            used=[list(row) for row in self._used],
-            load=[0] * len(self._price),
-            matrix=[list(row) for row in self._matrix],
-            ever=[0] * len(self._price),
-        )
+        state = _Replay([list(row) for row in self._used], [0] * len(self._price))
         outcomes = []
         for t, decision in enumerate(decisions):
             self._depart(state, t)
             placed = {c: n for c, n in decision.items() if n > 0}
-            spread = self.partial_spreads and len(decision) > 1
-            if placed or spread:
-                self._check(state, t, placed, spread)
-                outcomes.append(self._accept(state, t, placed, spread))
+            if placed:
+                self._check(state, t, placed)
+                outcomes.append(self._accept(state, t, placed))
             else:
                 nothing = DecisionOutcome(False, math.nan, math.nan, math.nan, tuple(state.load))
                 outcomes.append(nothing)
         return outcomes, state.violations
 
-    def _check(self, state: _Replay, t: int, placed: Mapping[int, int], spread: bool) -> None:
+    def _check(self, state: _Replay, t: int, placed: Mapping[int, int]) -> None:
         """Note the violations of a decision: not all replicas, too many, capacity exceeded."""
         total, wanted = sum(placed.values()), self._asked[t]
-        if total > wanted or (total < wanted and not spread):
+        if total != wanted:
             text = (
                 f"decisions[{t}] places {total} of {wanted} replicas; "
                 "a request is placed whole or refused"
@@ -171,54 +159,10 @@ class MultiClusterReferee:
                 latency *= 1 + self._increase[k] * (placed[c] / self._asked[k])
         return min(MAX_MS, latency)
 
-    def _accept(
-        self, state: _Replay, t: int, placed: dict[int, int], spread: bool
-    ) -> DecisionOutcome:
+    def _accept(self, state: _Replay, t: int, placed: dict[int, int]) -> DecisionOutcome:
         """Place a request; return the outcome after the placement."""
         state.running.append((t, placed))
         self._use(state, t, placed, 1)
         latency = self._mean(t, placed, {c: self._latency(state, c) for c in placed})
         load = tuple(state.load)
         return DecisionOutcome(True, latency, self._mean(t, placed, self._price), gini(load), load)
-
-
-class PublishedReferee(MultiClusterReferee):
-    """Judges plans by the published rules: a placement is gone before the next request."""
-
-    partial_spreads = True
-    #: Factors of latencies on arrival: of a request on one cluster, of a spread.
-    ONE_CLUSTER, SPREAD = 1.15, 1.05
-    #: Divisor of latencies when a spread departs.
-    SPREAD_DEPARTS = 1.10
-
-    def _accept(
-        self, state: _Replay, t: int, placed: dict[int, int], spread: bool
-    ) -> DecisionOutcome:
-        """Place a request and remove it, cluster after cluster.
-
-        A spread sees the latency of a cluster before that grows, a request on one cluster after.
-        """
-        clusters, matrix = range(len(self._price)), state.matrix
-        seen: dict[int, float] = {}
-        for c in clusters:
-            if spread:
-                seen[c] = sum(matrix[c]) / len(matrix)
-                self._scale(matrix, c, self.SPREAD)
-            elif c in placed:
-                self._scale(matrix, c, self.ONE_CLUSTER)
-                seen[c] = sum(matrix[c]) / len(matrix)
-            state.ever[c] += placed.get(c, 0)
-        divisor = self.SPREAD_DEPARTS if spread else self.ONE_CLUSTER
-        for c in sorted(placed):
-            self._scale(matrix, c, 1.0, divisor)
-        latency, cost = self._mean(t, placed, seen), self._mean(t, placed, self._price)
-        load = tuple(placed.get(c, 0) for c in clusters)
-        return DecisionOutcome(True, latency, cost, gini(state.ever), load)
-
-    @staticmethod
-    def _scale(matrix: list[list[float]], c: int, factor: float, divisor: float = 1.0) -> None:
-        """Scale the latencies from a cluster, within bounds; those to it become the same."""
-        for b in range(len(matrix)):
-            if b != c:
-                ms = matrix[c][b] * factor / divisor
-                matrix[c][b] = matrix[b][c] = max(min(ms, MAX_MS), MIN_MS)

@@ -35,7 +35,6 @@ def instance(problem: MultiCluster) -> list[tuple[str, str]]:
         ("clusters", f"{len(problem.clusters):,}: {clusters}"),
         ("requests", requests),
         ("last arrival", f"{problem.requests[-1].arrival:.4g}"),
-        ("semantics", problem.semantics),
     ]
 
 
@@ -51,17 +50,14 @@ def plan(problem: MultiCluster, plan: Plan) -> str:
 
 def _clusters(problem: MultiCluster, plan: Plan) -> str:
     decisions = problem.decisions(plan)
-    share = None
+    peaks = usage_over_time(problem, plan).shares.max(axis=0).tolist()
     columns = ["cluster", "type", "cost of a replica", "requests", "replicas"]
-    # by the published rules every placement is gone before the next request
-    if problem.semantics == "fixed":
-        share = usage_over_time(problem, plan).shares.max(axis=0)
-        columns += ["CPU at its peak", "memory at its peak"]
+    columns += ["CPU at its peak", "memory at its peak"]
     rows: list[list[Cell]] = []
     for c, cluster in enumerate(problem.clusters):
         counts = [d[c] for d in decisions if d.get(c)]
         row: list[Cell] = [cluster.name, cluster.type or "", cluster.cost, len(counts), sum(counts)]
-        rows.append(row if share is None else row + [Bar(peak) for peak in share[c].tolist()])
+        rows.append(row + [Bar(peak) for peak in peaks[c]])
     return table("Every cluster under this plan", columns, rows, more="clusters")
 
 

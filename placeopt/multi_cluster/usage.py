@@ -34,11 +34,9 @@ class UsageOverTime(NamedTuple):
 
 
 def usage_over_time(problem: MultiCluster, plan: Plan) -> UsageOverTime:
-    """Return the usage by a plan; by the published rules a placement ends at the next arrival."""
+    """Return the usage of clusters by a plan."""
     arrays, decisions = problem.arrays, problem.decisions(plan)
     arrivals, departures = arrays.arrival * arrays.unit[2], arrays.departure * arrays.unit[2]
-    if problem.semantics == "published":
-        departures = np.append(arrivals[1:], arrivals[-1] + 1 / len(arrivals))
     clusters = len(arrays.capacity)
     placed = np.array([[decision.get(c, 0) for c in range(clusters)] for decision in decisions])
     moments = np.concatenate((departures, arrivals))  # a departure comes before an arrival
@@ -48,11 +46,7 @@ def usage_over_time(problem: MultiCluster, plan: Plan) -> UsageOverTime:
     change = np.concatenate((-placed, placed))
     need = change[:, :, None] * np.concatenate((arrays.demand, arrays.demand))[:, None, :]
     used = arrays.used + need[order].cumsum(axis=0)[last]
-    refused = [
-        k
-        for k, decision in enumerate(decisions)
-        if not decision or (problem.semantics == "fixed" and not any(decision.values()))
-    ]
+    refused = [k for k, decision in enumerate(decisions) if not any(decision.values())]
     return UsageOverTime(
         times=np.concatenate(([0.0], times[last])),
         shares=np.concatenate((arrays.used[None], used)) / np.maximum(arrays.capacity, 1),

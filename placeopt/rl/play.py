@@ -18,7 +18,7 @@ from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.core.weights import simplex
 from placeopt.rl import policy_file
-from placeopt.rl.batches import compiled_episodes, make_batch
+from placeopt.rl.batches import make_batch
 from placeopt.rl.policy import TrainedPolicy
 
 #: Key of `TrainedPolicy.environment` that names the instance, where the policy was trained on one.
@@ -44,7 +44,7 @@ def episodes_for(
     num_envs, seed : int
     **options
         As of `placeopt.rl.batches.make_batch`. They override those of the policy's training, which
-        hold for generated episodes; on an instance those among `CompiledEpisodes.choices` do.
+        hold for generated episodes.
 
     Raises
     ------
@@ -60,9 +60,6 @@ def episodes_for(
                 "give the instance to play on"
             )
         options = policy.environment | options
-    elif (own := compiled_episodes(target)) is not None:
-        held = {k: v for k, v in policy.environment.items() if k in own.choices}
-        options = held | options
     batch = make_batch(target, num_envs, seed, **options)
     if batch.num_features != policy.shape.features or tuple(batch.rewards) != policy.rewards:
         raise UnsupportedError(
@@ -124,7 +121,7 @@ def run(
         int, Field(ge=0, le=100_000, description="Episodes with drawn actions, for each weights.")
     ] = 0,
     episodes: Annotated[
-        str, Field(description="Options of the episodes, such as accept=first,spreads=1.")
+        str, Field(description="Options of the episodes, such as penalty=1,steps=20.")
     ] = "",
 ) -> Front:
     """Return the front of the plans that a trained policy makes of the instance.
@@ -156,7 +153,7 @@ def run(
 
 
 def _options(text: str) -> dict[str, Any]:
-    """Return the options of ``accept=first,spreads=1``; texts, which the batch converts."""
+    """Return the options of ``penalty=1,steps=20``; texts, which the batch converts."""
     results: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         key, equals, value = part.partition("=")

@@ -83,7 +83,7 @@ METHODS = [
 @pytest.mark.parametrize(("name", "method"), METHODS, ids=lambda text: text)
 def test_every_method_leaves_a_trace(name: str, method: str) -> None:
     """It ends with the front, never falls before, and repeats apart from the seconds."""
-    options: dict[str, Any] = {"policy": "multi-cluster-published"} if method == "policy" else {}
+    options: dict[str, Any] = {"policy": "multi-cluster-fixed-rate20"} if method == "policy" else {}
     if method == "rollout":
         options["parts"] = 3
     fronts = [placeopt.solve(name, method, evaluations=400, **options) for _ in range(2)]

@@ -82,15 +82,13 @@ def test_fronts_lie_above(requests: int, method: str) -> None:
         require_below(vectors, front.values)
 
 
-def test_goals_and_rules_of_every_kind_have_a_gap() -> None:
-    """Any selection of goals; by the published rules only zeros are proven."""
+def test_goals_of_every_kind_have_a_gap() -> None:
+    """Any selection of goals."""
     problem = instance(2)
     for names in (["cost"], ["rejected", "latency_ms"], ["inequality", "cost", "latency_ms"]):
         front = placeopt.solve(problem, objectives=names, evaluations=500, certify=True)
         gap = front.gap()
         assert gap is not None and 0 <= gap < 1
-    published = instance(2, semantics="published")
-    assert [v.tolist() for v, _ in lower_bounds(published, Budget(seconds=1))] == [[[0.0] * 4]]
 
 
 def test_time_is_for_the_goals_asked_for() -> None:

@@ -26,10 +26,9 @@ from placeopt.plot import plot_plan
 
 
 @pytest.mark.parametrize("suffix", [".png", ".html"])
-@pytest.mark.parametrize("semantics", ["fixed", "published"])
-def test_plans_are_drawn(tmp_path: Path, suffix: str, semantics: str) -> None:
-    """Both semantics, both packages."""
-    problem = MultiCluster.generate(1, semantics=semantics, requests=30)
+def test_plans_are_drawn(tmp_path: Path, suffix: str) -> None:
+    """By both packages."""
+    problem = MultiCluster.generate(1, requests=30)
     front = api.solve(problem, "cpu-greedy")
     plot_plan(front, 0, tmp_path / f"plan{suffix}", problem=problem)
     assert (tmp_path / f"plan{suffix}").stat().st_size > 5_000

@@ -21,14 +21,11 @@ from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 @given(
     seed=st.integers(0, 10**6),
-    semantics=st.sampled_from(("fixed", "published")),
     most=st.integers(1, 20),
 )
-def test_values_are_the_referees(seed: int, semantics: str, most: int) -> None:
+def test_values_are_the_referees(seed: int, most: int) -> None:
     """Of samples, children and mutants; `encode` gives the plan back."""
-    problem = MultiCluster.generate(
-        seed, clusters=3, requests=12, semantics=semantics, most_replicas=most
-    )
+    problem = MultiCluster.generate(seed, clusters=3, requests=12, most_replicas=most)
     encoder, rng = build_encoder(problem), np.random.default_rng(seed)
     X = encoder.sample(rng, 6)
     X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))

@@ -42,7 +42,7 @@ def myopic(parts=3, features=31, weights=None):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"semantics": "published", "weights": [1, 0, 0]}, {"clusters": 6, "weights": "drawn"}],
+    [{}, {"rate": 60.0, "weights": [1, 0, 0]}, {"clusters": 6, "weights": "drawn"}],
 )
 def test_passes_the_checkers(options):
     """Both libraries' checkers agree."""
@@ -51,12 +51,10 @@ def test_passes_the_checkers(options):
 
 
 def test_vector_is_single_step_by_step():
-    """Both semantics; more than one episode."""
-    for semantics in ("fixed", "published"):
-        many = gymnasium.make_vec(
-            NAME, num_envs=3, steps=7, semantics=semantics, weights="drawn"
-        ).unwrapped
-        one = gymnasium.make(NAME, steps=7, semantics=semantics, weights="drawn").unwrapped
+    """At two rates; more than one episode."""
+    for rate in (5.0, 60.0):
+        many = gymnasium.make_vec(NAME, num_envs=3, steps=7, rate=rate, weights="drawn").unwrapped
+        one = gymnasium.make(NAME, steps=7, rate=rate, weights="drawn").unwrapped
         seen, info = many.reset(seed=4)
         alone, facts = one.reset(seed=6)
         rng = np.random.default_rng(0)

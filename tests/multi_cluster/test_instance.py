@@ -15,19 +15,17 @@ from hypothesis import strategies as st
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import DEPLOYMENTS, STRATEGIES, TYPES
-from placeopt.multi_cluster.referee import gini
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch
 
 A, B, C = "a", "b", "c"
 
 
-def document(requests: list[dict[str, Any]], semantics: str = "fixed") -> dict[str, Any]:
+def document(requests: list[dict[str, Any]]) -> dict[str, Any]:
     """Three clusters of 1, 2 and 4 cores and GiB; latencies 100 to 600 ms."""
     sizes = {A: (1.0, 1.0, 1.0), B: (2.0, 2.0, 4.0), C: (4.0, 4.0, 16.0)}
     return {
         "problem": "multi-cluster",
         "name": "small",
-        "semantics": semantics,
         "clusters": [
             {"name": n, "cpu_cores": cpu, "memory_gib": gib, "cost": cost}
             for n, (cpu, gib, cost) in sizes.items()
@@ -40,10 +38,10 @@ def document(requests: list[dict[str, Any]], semantics: str = "fixed") -> dict[s
     }
 
 
-def small(*requests: tuple[int, float, float], semantics: str = "fixed") -> MultiCluster:
+def small(*requests: tuple[int, float, float]) -> MultiCluster:
     """Requests as (replicas, arrival, duration)."""
     return MultiCluster.from_document(
-        document([{"replicas": n, "arrival": a, "duration": d} for n, a, d in requests], semantics)
+        document([{"replicas": n, "arrival": a, "duration": d} for n, a, d in requests])
     )
 
 
@@ -134,100 +132,22 @@ def test_refusing_everything_is_the_worst_and_legal() -> None:
     assert values == (1000.0, 16.0, pytest.approx(2 / 3), 1.0) and not broken
 
 
-# -- published semantics ---------------------------------------------------------------------------
-
-
-def test_published_placement_grows_row_and_column() -> None:
-    """All on b: row (300, 400) x 1.15, seen as its mean over 3 clusters.
-
-    Column b becomes row b; then both shrink again.
-    """
-    problem = small((2, 0, 1), (2, 1, 1), semantics="published")
-    outcomes, _ = problem.referee.replay([{1: 2}, {0: 2}])
-    assert outcomes[0].latency_ms == pytest.approx(1.15 * 700 / 3)
-    assert outcomes[1].latency_ms == pytest.approx(1.15 * (300 + 200) / 3), (
-        "the latency from a to b is now that from b to a"
-    )
-
-
-def test_published_spread_is_charged_before_each_cluster_grows() -> None:
-    """1 on a, 1 on c.
-
-    A sees (100 + 200) / 3; then all clusters grow in turn: c sees a's row x 1.05 and b's x 1.05.
-    """
-    problem = small((2, 0, 1), semantics="published")
-    outcomes, _ = problem.referee.replay([{0: 1, 2: 1}])
-    assert outcomes[0].latency_ms == pytest.approx((100 + (200 * 1.05 + 400 * 1.05) / 3) / 2)
-
-
-def test_published_spread_leaves_latencies_lower() -> None:
-    """The way a to c: x 1.05 twice, / 1.10 twice.
-
-    A to b: x 1.05 twice, / 1.10 once, for b had no replica.
-    """
-    problem = small((2, 0, 1), (2, 1, 1), semantics="published")
-    outcomes, _ = problem.referee.replay([{0: 1, 2: 1}, {0: 2}])
-    assert outcomes[1].latency_ms == pytest.approx(
-        1.15 * (100 * 1.05**2 / 1.10 + 200 * 1.05**2 / 1.10**2) / 3
-    )
-
-
-def test_published_latencies_stay_within_1_and_1000() -> None:
-    """999 x 1.15 is cut to 1000, and 1000 / 1.15 is what remains."""
-    given = document([{"replicas": 1, "arrival": k, "duration": 1} for k in range(2)], "published")
-    given["latency_ms"] = {x: dict.fromkeys((A, B, C), 999) for x in (A, B, C)}
-    outcomes, _ = MultiCluster.from_document(given).referee.replay([{0: 1}, {0: 1}])
-    assert outcomes[0].latency_ms == pytest.approx(2000 / 3) and outcomes[
-        1
-    ].latency_ms == pytest.approx(2000 / 3)
-
-
-def test_published_placements_are_gone_before_the_next_request() -> None:
-    """4 replicas fill a, whatever the durations.
-
-    The Gini coefficient counts all that was ever placed.
-    """
-    problem = small((4, 0, 9), (4, 0.1, 9), (4, 0.2, 9), semantics="published")
-    values, broken = judge(problem, {A: 4}, {A: 4}, {B: 4})
-    assert not broken and values[2] == pytest.approx((2 / 3 + 2 / 3 + gini([8, 4, 0])) / 3)
-
-
-def test_published_spread_may_place_fewer_even_none() -> None:
-    """Means divide by what was asked for: 1 of 2 replicas on a costs 1/2.
-
-    None is accepted at 0 ms.
-    """
-    problem = small((2, 0, 1), (2, 0, 1), semantics="published")
-    outcomes, broken = problem.referee.replay([{0: 1, 1: 0}, {0: 0, 1: 0}])
-    assert (
-        outcomes[0].cost == 0.5
-        and outcomes[1].accepted
-        and outcomes[1].latency_ms == 0.0
-        and not broken
-    )
-    assert judge(problem, {A: 1}, {})[1] == {"replicas"}
-
-
 # -- the simulator against the referee -------------------------------------------------------------
 
 
 @given(
     seed=st.integers(0, 10**6),
     clusters=st.integers(2, 6),
-    semantics=st.sampled_from(("fixed", "published")),
     rate=st.sampled_from((2.0, 20.0, 200.0)),
     most=st.integers(1, 24),
     wild=st.booleans(),
 )
 def test_simulator_equals_referee(
-    seed: int, clusters: int, semantics: str, rate: float, most: int, wild: bool
+    seed: int, clusters: int, rate: float, most: int, wild: bool
 ) -> None:
-    """Any actions, legal ones or `wild`: the same values.
-
-    In the fixed semantics nothing is broken.
-    """
+    """Any actions, legal ones or `wild`: the same values, and nothing is broken."""
     problem = MultiCluster.generate(
-        seed, clusters=clusters, requests=40, semantics=semantics, rate=rate, most_replicas=most
+        seed, clusters=clusters, requests=40, rate=rate, most_replicas=most
     )
     stream, rng = EpisodeBatch.of(problem, 4), np.random.default_rng(seed)
     stream.reset()
@@ -240,7 +160,7 @@ def test_simulator_equals_referee(
     facts = stream.info()
     for k in range(4):
         verdict = problem.evaluate(problem.plan(stream.placements(k)))
-        assert semantics == "published" or verdict.feasible
+        assert verdict.feasible
         if facts["acceptance"][k] > 0:
             found = [facts[name][k] for name in ("latency_ms", "cost", "inequality")]
             assert [*found, 1 - facts["acceptance"][k]] == pytest.approx(
@@ -274,8 +194,6 @@ def test_sizes_are_checked() -> None:
         UsageError, match=r"clusters of multi-cluster instances is 1 .*legal: at least 2"
     ):
         MultiCluster.generate(clusters=1)
-    with pytest.raises(UsageError, match=r"is 'fixt' .*legal: fixed, published"):
-        MultiCluster.generate(semantics="fixt")
     with pytest.raises(UsageError, match="fewest_replicas is 8; legal: at most most_replicas"):
         MultiCluster.generate(fewest_replicas=8)
 
@@ -296,7 +214,7 @@ def test_sizes_are_checked() -> None:
             lambda d: d["clusters"][0].update(allocated_cpu_cores=1.5),
             r"clusters\[0\].allocated_cpu_cores.*more than its capacity",
         ),
-        (lambda d: d.update(semantics="mended"), "semantics"),
+        (lambda d: d.update(semantics="published"), "semantics"),
         (lambda d: d["requests"][0].update(replicas=0), r"requests\[0\].replicas"),
     ],
 )

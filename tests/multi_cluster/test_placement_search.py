@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UnsupportedError
 from placeopt.core.runs import run_directory
 from placeopt.core.runs.compiling import CLOCK, Clock
 from placeopt.multi_cluster import changes, placement_search
@@ -204,14 +203,6 @@ def test_chosen_objectives_and_a_start() -> None:
     reference = np.maximum(front.reference(), start.reference())
     assert [o.name for o in front.objectives] == goals
     assert front.hypervolume(reference) >= start.hypervolume(reference)
-
-
-def test_published_rules_are_refused() -> None:
-    """By name; `auto` serves them by MOEA/D."""
-    problem = MultiCluster.generate(1, requests=10, semantics="published")
-    with pytest.raises(UnsupportedError, match="published"):
-        placeopt.solve(problem, "placement-search", evaluations=100)
-    assert {p.method for p in placeopt.solve(problem, evaluations=600).points} == {"moead"}
 
 
 def test_a_run_that_was_cancelled_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,9 +16,6 @@ from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
 from placeopt.multi_cluster.simulator.stream import UNIT, EpisodeBatch
 from placeopt.rollout import rollout
 
-SEMANTICS = ("fixed", "published")
-EACH = pytest.mark.parametrize("semantics", SEMANTICS)
-
 
 def seeds(count: int, first: int = 0) -> np.ndarray:
     return np.arange(first, first + count, dtype=np.uint64)
@@ -34,20 +31,15 @@ def any_legal(batch: EpisodeBatch, rng: np.random.Generator) -> np.ndarray:
 @given(
     seed=st.integers(0, 10**6),
     clusters=st.integers(2, 9),
-    semantics=st.sampled_from(SEMANTICS),
     rate=st.sampled_from((5.0, 20.0, 100.0)),
     most=st.sampled_from((7, 16, 32)),
 )
-def test_simulator_equals_plain_python(
-    seed: int, clusters: int, semantics: str, rate: float, most: int
-) -> None:
+def test_simulator_equals_plain_python(seed: int, clusters: int, rate: float, most: int) -> None:
     """Masks, observations, splits, rewards and latencies of every step.
 
     Illegal actions now and then.
     """
-    batch = MultiClusterBatch(
-        3, clusters=clusters, semantics=semantics, rate=rate, replicas=(1, most), steps=40
-    )
+    batch = MultiClusterBatch(3, clusters=clusters, rate=rate, replicas=(1, most), steps=40)
     batch.reset(seeds(3, seed))
     plain, rng = [Plain(batch, k) for k in range(3)], np.random.default_rng(seed)
     for _ in range(40):
@@ -154,12 +146,11 @@ def test_spreads_are_all_or_nothing() -> None:
 # -- the contract ----------------------------------------------------------------------------------
 
 
-@EACH
-def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> None:
+def test_results_do_not_depend_on_the_number_of_environments() -> None:
     """Environment k of many and a single one with its seed: the same observations."""
     many, one = (
-        MultiClusterBatch(5, semantics=semantics, steps=30),
-        MultiClusterBatch(1, semantics=semantics, steps=30),
+        MultiClusterBatch(5, steps=30),
+        MultiClusterBatch(1, steps=30),
     )
     many.reset(seeds(5, 7))
     one.reset(seeds(1, 10))
@@ -177,12 +168,11 @@ def test_results_do_not_depend_on_the_number_of_environments(semantics: str) -> 
             one.reset(which=over)
 
 
-@EACH
-def test_same_seed_same_episode(semantics: str) -> None:
+def test_same_seed_same_episode() -> None:
     """And another with another seed."""
     first, again = (
-        MultiClusterBatch(2, semantics=semantics),
-        MultiClusterBatch(2, semantics=semantics),
+        MultiClusterBatch(2),
+        MultiClusterBatch(2),
     )
     first.reset(seeds(2))
     again.reset(seeds(2))
@@ -191,11 +181,10 @@ def test_same_seed_same_episode(semantics: str) -> None:
     assert (first.observations != again.observations).any()
 
 
-@EACH
-def test_rows_tell_actions_apart(semantics: str) -> None:
+def test_rows_tell_actions_apart() -> None:
     """Every legal action has a row of its own, scaled; illegal ones have zeros."""
     batch, rng = (
-        MultiClusterBatch(20, clusters=6, semantics=semantics, rate=20.0),
+        MultiClusterBatch(20, clusters=6, rate=20.0),
         np.random.default_rng(0),
     )
     batch.reset(seeds(20))
@@ -211,31 +200,20 @@ def test_rows_tell_actions_apart(semantics: str) -> None:
     assert (batch.observations == 0).all() and (batch.masks.sum(axis=1) == 1).all(), "the end"
 
 
-def test_refusals_earn_what_the_semantics_says() -> None:
-    """Fixed: -1 where anything else was legal, else 0.
-
-    Published: -1 where one cluster could take it all, else +1.
-    """
-    for semantics, free in (("fixed", 0.0), ("published", 1.0)):
-        batch, found = (
-            MultiClusterBatch(50, semantics=semantics, replicas=(1, 40), rate=100.0),
-            set(),
-        )
-        batch.reset(seeds(50))
-        rng = np.random.default_rng(0)
-        for _ in range(60):
-            actions = any_legal(batch, rng)
-            actions[rng.random(50) < 0.3] = batch.num_actions - 1
-            could = (
-                batch.masks[:, :-1].any(axis=1)
-                if semantics == "fixed"
-                else batch.masks[:, : batch.clusters].any(axis=1)
-            )
-            rewards, _ = batch.step(actions)
-            refused = actions == batch.num_actions - 1
-            assert (rewards[refused] == np.where(could[refused], -1.0, free)[:, None]).all()
-            found |= set(rewards[refused, 0].tolist())
-        assert found == {-1.0, free}
+def test_refusals_earn_what_the_rules_say() -> None:
+    """-1 where anything else was legal, else 0."""
+    batch, found = MultiClusterBatch(50, replicas=(1, 40), rate=100.0), set()
+    batch.reset(seeds(50))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        actions = any_legal(batch, rng)
+        actions[rng.random(50) < 0.3] = batch.num_actions - 1
+        could = batch.masks[:, :-1].any(axis=1)
+        rewards, _ = batch.step(actions)
+        refused = actions == batch.num_actions - 1
+        assert (rewards[refused] == np.where(could[refused], -1.0, 0.0)[:, None]).all()
+        found |= set(rewards[refused, 0].tolist())
+    assert found == {-1.0, 0.0}
 
 
 def test_drawn_episodes_have_the_papers_distributions() -> None:
@@ -259,51 +237,22 @@ def test_drawn_episodes_have_the_papers_distributions() -> None:
 
 
 def test_forks_go_their_own_way() -> None:
-    """The original stands still.
-
-    A redrawn future leaves the request at hand; the same seeds give the same future.
-    """
+    """The original stands still."""
     batch, rng = MultiClusterBatch(3), np.random.default_rng(0)
     batch.reset(seeds(3))
     for _ in range(10):
         batch.step(any_legal(batch, rng))
     before = batch.observations.copy()
-    twins = [batch.fork([1, 1, 2]) for _ in range(2)]
-    assert (twins[0].observations == before[[1, 1, 2]]).all()
-    for twin in twins:
-        twin.redraw(np.array([5, 6, 5], dtype=np.uint64))
-    assert (twins[0].traces.replicas[:, :11] == batch.traces.replicas[[1, 1, 2], :11]).all()
-    assert (twins[0].traces.replicas[:, 11:] == twins[1].traces.replicas[:, 11:]).all()
-    assert (twins[0].traces.replicas[0, 11:] != twins[0].traces.replicas[1, 11:]).any()
-    assert (twins[0].traces.replicas[0, 11:] == twins[0].traces.replicas[2, 11:]).all(), (
-        "by the seed alone"
-    )
-    twins[0].step(np.full(3, twins[0].num_actions - 1))
+    twin = batch.fork([1, 1, 2])
+    assert (twin.observations == before[[1, 1, 2]]).all()
+    twin.step(np.full(3, twin.num_actions - 1))
     assert (batch.observations == before).all() and batch.state.now.tolist() == [10] * 3
-
-
-def test_futures_of_a_trace_are_drawn_from_its_own_facts() -> None:
-    """Its deployments, numbers of replicas, rate and mean duration, in its own units."""
-    problem = MultiCluster.generate(
-        2, requests=400, rate=5.0, duration=3.0, fewest_replicas=2, most_replicas=4
-    )
-    stream = EpisodeBatch.of(problem, 2)
-    stream.reset()
-    stream.redraw(np.array([1, 2], dtype=np.uint64))
-    w, t = stream.traces, problem.arrays
-    assert {tuple(d) for d in w.demand.reshape(-1, 2).tolist()} == {
-        tuple(d) for d in t.demand.tolist()
-    }
-    assert set(np.unique(w.replicas)) == {2, 3, 4}
-    assert np.diff(w.arrival).mean() * t.unit[2] == pytest.approx(1 / 5, rel=0.2)
-    assert (w.departure - w.arrival).mean() * t.unit[2] == pytest.approx(3, rel=0.2)
 
 
 @pytest.mark.parametrize(
     "options",
     [
         {"clusters": 1},
-        {"semantics": "mended"},
         {"rate": 0.0},
         {"replicas": (3, 2)},
         {"steps": 0},
@@ -328,10 +277,9 @@ def test_actions_are_checked() -> None:
 # -- the sequence over a trace ---------------------------------------------------------------------
 
 
-@EACH
-def test_costs_sum_to_the_referees_values(semantics: str) -> None:
+def test_costs_sum_to_the_referees_values() -> None:
     """Whatever the decisions; and `costs` foretells each step."""
-    problem = MultiCluster.generate(4, semantics=semantics, requests=25)
+    problem = MultiCluster.generate(4, requests=25)
     sequence, rng = build_sequence(problem), np.random.default_rng(0)
     for _ in range(3):
         state, total = sequence.reset(), np.zeros(4)
@@ -351,15 +299,14 @@ def test_costs_sum_to_the_referees_values(semantics: str) -> None:
         assert sequence.features(state).shape == (8, sequence.num_features)
 
 
-@EACH
 @pytest.mark.parametrize(
     ("beta", "gamma", "horizon"), [(1.0, 1.0, 0), (1.0, 1.0, 3), (0.5, 0.9, 2), (1.0, 1.0, 99)]
 )
 def test_rollout_of_all_actions_at_once_is_the_generic_one(
-    semantics: str, beta: float, gamma: float, horizon: int
+    beta: float, gamma: float, horizon: int
 ) -> None:
     """The same plan, decision by decision; so is greedy."""
-    problem = MultiCluster.generate(7, semantics=semantics, requests=15, rate=30.0)
+    problem = MultiCluster.generate(7, requests=15, rate=30.0)
     sequence, weights = build_sequence(problem), np.array([0.01, 0.2, 3.0, 5.0])
     quick, slow = sequence.reset(), sequence.reset()
     assert (

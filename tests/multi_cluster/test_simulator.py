@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from multi_cluster_twins import FixedEpisode, best_fit, first_fit
 
 from placeopt.multi_cluster.simulator import outcomes as fixed
-from placeopt.multi_cluster.simulator import published_rules, transition
+from placeopt.multi_cluster.simulator import transition
 from placeopt.multi_cluster.simulator.state import (
     ACCEPTED,
     CPU,
@@ -128,33 +128,3 @@ def test_fixed_episodes_are_those_of_plain_python(seed, clusters, rate, max_repl
     before = state.placed.copy()
     transition.step_all(traces, state, outcomes, actions, rewards)
     assert (rewards == 0).all() and (state.placed == before).all(), "after the end"
-
-
-def test_published_steps_by_hand() -> None:
-    """All on cluster 0, a spread, and a refused BF1B1; nothing accumulates but loads and `free`."""
-    traces, state, outcomes = allocate(1, 2, 3)
-    everyone, rewards = np.arange(1), np.zeros((1, 3))
-    traces.scale[:] = 1, 16
-    traces.capacity[:], traces.price[:] = 100, (1, 4)
-    state.matrix[0] = [[0, 100], [300, 0]]
-    traces.demand[:], traces.replicas[0] = 10, (2, 2, 20)
-    published_rules.begin_all(traces, state, everyone)
-    assert state.latency[0].tolist() == [50, 150]
-    published_rules.refresh_all(traces, state, outcomes, everyone)
-    assert outcomes.outcome[0, 0] == pytest.approx((1.15 * 50, 1, 0.5))
-    published_rules.step_all(traces, state, outcomes, np.array([0]), rewards)
-    assert rewards[0] == pytest.approx((1 - 56.5 / 999, 1, 0.5))
-    assert state.load[0].tolist() == [2, 0] and (state.used == 0).all()
-    assert state.matrix[0] == pytest.approx(np.array([[0, 100], [100, 0]]))
-    published_rules.refresh_all(traces, state, outcomes, everyone)
-    assert outcomes.split[0].tolist() == [[1, 1], [1, 1], [2, 0]]
-    assert outcomes.outcome[0, 2] == pytest.approx(((50 + 1.05 * 50) / 2, 2.5, 0.25))
-    published_rules.step_all(traces, state, outcomes, np.array([2]), rewards)
-    assert state.load[0].tolist() == [3, 1]
-    assert state.matrix[0, 0, 1] == pytest.approx(100 * 1.05**2 / 1.1**2)
-    published_rules.refresh_all(traces, state, outcomes, everyone)
-    assert outcomes.masks[0].tolist() == [False, False, True, True, True, True]
-    assert outcomes.refusal[0] == 1 and outcomes.split[0, 2].tolist() == [10, 10]
-    assert not outcomes.accepts[0, 4], "masks fill clusters to 95 percent"
-    published_rules.step_all(traces, state, outcomes, np.array([4]), rewards)
-    assert rewards[0].tolist() == [1, 1, 1] and (state.free == 0).all()

@@ -10,7 +10,6 @@ import pytest
 
 from placeopt import cli
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.rl import policy_file
 
 SETTINGS = ("num_envs=4", "n_steps=6", "batch_size=24", "hidden=4")
@@ -101,21 +100,11 @@ def test_presets_of_the_papers(run, tmp_path):
         pytest.importorskip(module, reason=f"{module} is not installed")
     policy = tmp_path / "p.npz"
     short = ("--steps", 96, "--param", "n_steps=6", "--param", "hidden=4", "-o", policy)
-    run("train", "multi-cluster", "--preset", "ds-ppo", "--weights", "0,1,0", *short)
+    run("train", "rescheduling", "--preset", "reach-ppo", *short)
     found = policy_file.read(policy)
-    assert found.weights == (0, 1, 0) and found.shape.features == 10 and not found.shape.score
-    assert found.environment == {
-        "semantics": "published",
-        "spreads": 1,
-        "observation": "paper",
-    }
-    assert found.card["settings"]["learning_rate"] == 2.5e-4
-    MultiCluster.generate(3, requests=4).write(tmp_path / "i.json")
-    run("train", tmp_path / "i.json", "--preset", "ds-ppo", *short)
-    found = policy_file.read(policy)
-    assert found.weights == (1, 0, 0) and found.environment["observation"] == "paper"
-    assert "semantics" not in found.environment
+    assert found.weights == (1,) and found.environment == {}
+    assert found.card["settings"]["learning_rate"] == 3e-4
     _, err = run("train", "multi-cluster", "--preset", "reach-ppo", *short, code=2)
-    assert "unknown preset of multi-cluster 'reach-ppo'" in err and "ds-ppo" in err
-    _, err = run("train", "edge-cloud", "--preset", "ds-ppo", *short, code=2)
+    assert "unknown preset of multi-cluster 'reach-ppo'" in err
+    _, err = run("train", "edge-cloud", "--preset", "reach-ppo", *short, code=2)
     assert "unknown preset of edge-cloud" in err

@@ -35,7 +35,8 @@ class Plain:
 
     def __init__(self, stream: Any, k: int):
         w = SimpleNamespace(**stream.traces._asdict(), **stream.state._asdict())
-        self.published, self.C, self.T = stream.published, stream.clusters, stream.steps
+        self.published = hasattr(stream, "first_spread")  # of placeopt_papers.hephaestus
+        self.C, self.T = stream.clusters, stream.steps
         fill = 95 if self.published else 100
         self.unit, self.scale = w.unit.tolist(), w.scale.tolist()
         self.capacity, self.limit, self.used = (

@@ -38,9 +38,8 @@ def _draw_clusters(traces, state, i, types, background):
 
 
 @kernel
-def _draw_requests(traces, rng, i, first, deployments, flow, replicas):
-    """Draw the requests from number `first` on."""
-    for t in range(first, traces.replicas.shape[1]):
+def _draw_requests(traces, rng, i, deployments, flow, replicas):
+    for t in range(traces.replicas.shape[1]):
         kind = _integer(rng, i, len(deployments))
         for r in range(2):
             traces.demand[i, t, r] = np.int64(deployments[kind, r])
@@ -62,11 +61,4 @@ def draw_all(traces, state, which, types, background, deployments, flow, replica
     """
     for i in which:
         _draw_clusters(traces, state, i, types, background)
-        _draw_requests(traces, state.rng, i, 0, deployments, flow, replicas)
-
-
-@kernel
-def draw_futures(traces, state, deployments, flow, replicas):
-    """Draw anew, in place, every request after the one at hand; arguments as of `draw_all`."""
-    for i in range(len(state.now)):
-        _draw_requests(traces, state.rng, i, state.now[i] + 1, deployments, flow, replicas)
+        _draw_requests(traces, state.rng, i, deployments, flow, replicas)

@@ -40,16 +40,16 @@ class EnvironmentState(NamedTuple):
     """What a step changes."""
 
     used: np.ndarray  # (N, C, 2) int64
-    free: np.ndarray  # (N, C, 2) int64, too small after a published BF1B1 that was refused
-    raw: np.ndarray  # (N, C) latency before the bound of 1000 ms; fixed rules only
+    free: np.ndarray  # (N, C, 2) int64
+    raw: np.ndarray  # (N, C) latency before the bound of 1000 ms
     latency: np.ndarray  # (N, C) ms
-    matrix: np.ndarray  # (N, C, C) latencies between clusters, ms; published rules change them
+    matrix: np.ndarray  # (N, C, C) latencies between clusters, ms
     now: np.ndarray  # (N,) int64, requests decided
     active: np.ndarray  # (N,) int64, requests running
     running: np.ndarray  # (N, T) int64, the running requests in the order of their arrival
     placed: np.ndarray  # (N, T, C) int64, the decisions: replicas per cluster
     action: np.ndarray  # (N, T) int64, the action behind each decision, -1 where nothing is placed
-    load: np.ndarray  # (N, C) int64, replicas running; by published rules, ever placed
+    load: np.ndarray  # (N, C) int64, replicas running
     sums: np.ndarray  # (N, SUMS) over accepted requests; the last Gini coefficient; spreads
     rng: np.ndarray  # (N,) uint64
 

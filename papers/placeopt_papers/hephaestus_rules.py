@@ -1,4 +1,4 @@
-"""Episodes by the published rules: what the paper's environment does, number for number.
+"""Kernels of the published rules: what the paper's environment does, number for number.
 
 Each placement is removed before the next request. The rules are in
 ``models/multi_cluster/README.md``.

@@ -1,4 +1,4 @@
-"""Which actions and rewards episodes have: accept first, fewer spreads, acceptance; a division."""
+"""The published multi-cluster environment: equal to plain Python; the choices of its episodes."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multi_cluster_plain import Plain
+from placeopt_papers import hephaestus_rules as published_rules
+from placeopt_papers.hephaestus import PublishedEpisodes
 
-import placeopt
 from placeopt.core.errors import UsageError
-from placeopt.multi_cluster import environment as multi_cluster
 from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.outcomes import replicas_that_fit, take_by_weight
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.simulator.state import allocate
 from placeopt.rl.evaluation import evaluate, greedy
 
 SEEDS = np.arange(30, dtype=np.uint64)
-CROWDED = {"semantics": "published", "replicas": (32, 32)}
+CROWDED = {"replicas": (32, 32)}
 BALANCED = np.array(STRATEGIES["balanced"])
 
 
-def begun(**options):
+def begun(count=30, first=0, **options):
     """Return episodes that have begun."""
-    made = multi_cluster.batch(None, len(SEEDS), **options)
-    made.reset(SEEDS)
+    made = PublishedEpisodes(count, **options)
+    made.reset(np.arange(first, first + count, dtype=np.uint64))
     return made
+
+
+def any_legal(batch, rng):
+    return np.where(batch.masks, rng.random(batch.masks.shape), -1).argmax(axis=1)
 
 
 def played(**options) -> dict[str, float]:
@@ -40,7 +43,115 @@ def played(**options) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize("options", [CROWDED, {"rate": 20.0, "replicas": (1, 16)}])
+# -- the rules -------------------------------------------------------------------------------------
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    clusters=st.integers(2, 9),
+    rate=st.sampled_from((5.0, 100.0)),
+    most=st.sampled_from((7, 16, 32)),
+)
+def test_episodes_equal_plain_python(seed: int, clusters: int, rate: float, most: int) -> None:
+    """Masks, observations, splits, rewards and latencies of every step, illegal actions too."""
+    batch = begun(3, seed, clusters=clusters, rate=rate, replicas=(1, most), steps=40)
+    plain, rng = [Plain(batch, k) for k in range(3)], np.random.default_rng(seed)
+    for _ in range(40):
+        for k, one in enumerate(plain):
+            assert one.mask() == batch.masks[k].tolist()
+            assert np.allclose(one.rows(), batch.observations[k], rtol=1e-5, atol=1e-6)
+            assert [one.latency(c) for c in range(clusters)] == pytest.approx(
+                batch.state.latency[k].tolist(), rel=1e-12
+            )
+            for s in range(3):
+                if batch.outcomes.accepts[k, clusters + s]:
+                    assert one.spread(s)[0] == batch.outcomes.split[k, s].tolist()
+        actions = any_legal(batch, rng)
+        if rng.random() < 0.1:
+            actions[:] = rng.integers(batch.num_actions)
+        rewards, _ = batch.step(actions)
+        for k, one in enumerate(plain):
+            assert one.step(int(actions[k])) == pytest.approx(
+                rewards[k].tolist(), rel=1e-12, abs=1e-12
+            )
+
+
+def test_published_steps_by_hand() -> None:
+    """All on cluster 0, a spread, and a refused BF1B1; nothing accumulates but loads and `free`."""
+    traces, state, outcomes = allocate(1, 2, 3)
+    everyone, rewards = np.arange(1), np.zeros((1, 3))
+    traces.scale[:] = 1, 16
+    traces.capacity[:], traces.price[:] = 100, (1, 4)
+    state.matrix[0] = [[0, 100], [300, 0]]
+    traces.demand[:], traces.replicas[0] = 10, (2, 2, 20)
+    published_rules.begin_all(traces, state, everyone)
+    assert state.latency[0].tolist() == [50, 150]
+    published_rules.refresh_all(traces, state, outcomes, everyone)
+    assert outcomes.outcome[0, 0] == pytest.approx((1.15 * 50, 1, 0.5))
+    published_rules.step_all(traces, state, outcomes, np.array([0]), rewards)
+    assert rewards[0] == pytest.approx((1 - 56.5 / 999, 1, 0.5))
+    assert state.load[0].tolist() == [2, 0] and (state.used == 0).all()
+    assert state.matrix[0] == pytest.approx(np.array([[0, 100], [100, 0]]))
+    published_rules.refresh_all(traces, state, outcomes, everyone)
+    assert outcomes.split[0].tolist() == [[1, 1], [1, 1], [2, 0]]
+    assert outcomes.outcome[0, 2] == pytest.approx(((50 + 1.05 * 50) / 2, 2.5, 0.25))
+    published_rules.step_all(traces, state, outcomes, np.array([2]), rewards)
+    assert state.load[0].tolist() == [3, 1]
+    assert state.matrix[0, 0, 1] == pytest.approx(100 * 1.05**2 / 1.1**2)
+    published_rules.refresh_all(traces, state, outcomes, everyone)
+    assert outcomes.masks[0].tolist() == [False, False, True, True, True, True]
+    assert outcomes.refusal[0] == 1 and outcomes.split[0, 2].tolist() == [10, 10]
+    assert not outcomes.accepts[0, 4], "masks fill clusters to 95 percent"
+    published_rules.step_all(traces, state, outcomes, np.array([4]), rewards)
+    assert rewards[0].tolist() == [1, 1, 1] and (state.free == 0).all()
+
+
+def test_refusals_earn_what_the_rules_say() -> None:
+    """-1 where one cluster could take it all, else +1."""
+    batch, found = begun(50, replicas=(1, 40)), set()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        actions = any_legal(batch, rng)
+        actions[rng.random(50) < 0.3] = batch.num_actions - 1
+        could = batch.masks[:, : batch.clusters].any(axis=1)
+        rewards, _ = batch.step(actions)
+        refused = actions == batch.num_actions - 1
+        assert (rewards[refused] == np.where(could[refused], -1.0, 1.0)[:, None]).all()
+        found |= set(rewards[refused, 0].tolist())
+    assert found == {-1.0, 1.0}
+
+
+def test_results_do_not_depend_on_the_number_of_environments() -> None:
+    """Environment k of many and a single one with its seed: the same, over two episodes."""
+    many, one = begun(5, 7, steps=30), begun(1, 10, steps=30)
+    rng = np.random.default_rng(1)
+    for _ in range(70):
+        assert (many.observations[3] == one.observations[0]).all()
+        assert (many.masks[3] == one.masks[0]).all()
+        actions = any_legal(many, rng)
+        rewards, ended = many.step(actions)
+        alone, over = one.step(actions[3:4])
+        assert (rewards[3] == alone[0]).all() and ended[3] == over[0]
+        if ended.any():
+            many.reset(which=ended)
+            one.reset(which=over)
+
+
+def test_myopic_beats_the_baselines() -> None:
+    """For each goal and their mixture."""
+    for strategy in ("latency", "cost", "inequality", "balanced"):
+        weights, earned = np.array(STRATEGIES[strategy]), {}
+        for name in ("myopic", *policies.BASELINES):
+            rule = policies.of(name, weights)
+            earned[name] = policies.play(begun(60), rule, np.random.default_rng(0)) @ weights
+        mine = earned.pop("myopic")
+        assert all((mine - other).mean() > 0 for other in earned.values()), strategy
+
+
+# -- choices of the episodes -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [CROWDED, {"replicas": (1, 40)}])
 def test_accept_first_refuses_only_where_nothing_places_the_request(options):
     """Step by step: the masks are those that the outcomes ask for."""
     free, first, whole = (begun(accept=accept, **options) for accept in ("free", "first", "whole"))
@@ -71,15 +182,12 @@ def test_accept_first_is_the_trade_of_rewards_for_rejections():
     assert free["reward"] > first["reward"] > whole["reward"]
     assert first["whole"] < whole["whole"] and first["replicas"] < whole["replicas"]
     assert whole["whole"] <= whole["acceptance"] and whole["replicas"] < 1
-    fixed = played(rate=5.0)
-    assert fixed["whole"] == fixed["acceptance"], "fixed rules place requests whole"
 
 
-@pytest.mark.parametrize("semantics", ["fixed", "published"])
 @pytest.mark.parametrize("spreads", [0, 1, 2])
-def test_fewer_spreads_are_the_same_game_with_actions_masked(semantics, spreads):
+def test_fewer_spreads_are_the_same_game_with_actions_masked(spreads):
     """C + 1 to C + 3 actions, against C + 4 of which some are not taken."""
-    few, all_four = begun(semantics=semantics, spreads=spreads), begun(semantics=semantics)
+    few, all_four = begun(spreads=spreads), begun()
     kept = [*range(4 + spreads), 7]
     rng = np.random.default_rng(2)
     assert few.num_actions == len(kept)
@@ -124,58 +232,8 @@ def test_a_preference_for_acceptance_refuses_less():
     assert facts["acceptance"].mean() == pytest.approx(kept[1]), "the columns of `score` say it too"
 
 
-def test_choices_hold_on_an_instance():
-    """By methods too; other options are refused there."""
-    problem = MultiCluster.generate(seed=2, requests=30, semantics="published")
-    batch = multi_cluster.batch(problem, 1, accept="first", spreads=1, acceptance=True)
-    assert batch.num_actions == 6 and batch.observations.shape[-1] == 32
-    fronts = [
-        placeopt.solve(problem, "policy", policy="multi-cluster-published", episodes=text)
-        for text in ("", "accept=first")
-    ]
-    assert fronts[1].values[:, 3].max() <= fronts[0].values[:, 3].max()
-    for accept in ("free", "whole"):
-        assert placeopt.solve(problem, "myopic", accept=accept, weights="balanced").points
-    with pytest.raises(UsageError, match="accept of multi-cluster episodes is 'late'"):
-        multi_cluster.batch(None, 1, accept="late")
-    with pytest.raises(UsageError, match="write it as key=value,key=value"):
-        placeopt.solve(problem, "policy", policy="multi-cluster-published", episodes="accept")
-
-
-@given(weights=st.lists(st.integers(0, 12), min_size=2, max_size=6), asked=st.integers(1, 30))
-def test_division_is_in_proportion_and_fits(weights, asked):
-    """All or nothing; nobody gets more than its weight, or less than its share rounded down."""
-    split = np.full(len(weights), -1)
-    answer = take_by_weight(np.array(weights), asked, split)
-    if sum(weights) < asked:
-        assert answer == len(weights) + 3
-        return
-    assert split.sum() == asked
-    for weight, given_ in zip(weights, split.tolist(), strict=True):
-        exact = weight * asked / sum(weights)
-        assert np.floor(exact) <= given_ <= min(weight, np.floor(exact) + 1)
-    alone = [c for c, given_ in enumerate(split.tolist()) if given_ == asked]
-    assert answer == (alone[0] if alone else len(weights))
-
-
-def test_division_by_hand():
-    """Largest weights get what rounding leaves; room is the scarcer of cpu and memory."""
-    split = np.zeros(3, dtype=np.int64)
-    assert take_by_weight(np.array([5, 3, 2]), 4, split) == 3 and split.tolist() == [3, 1, 0]
-    assert replicas_that_fit(np.array([10, 9]), np.array([2, 3])) == 3
-    assert replicas_that_fit(np.array([10, -1]), np.array([2, 3])) == 0
-
-
-@pytest.mark.parametrize("semantics", ["fixed", "published"])
-def test_karmada_divided_plans_are_what_the_referee_says(semantics):
-    """Objectives of the episodes and of the referee agree; spreads are used."""
-    problem = MultiCluster.generate(seed=4, requests=25, semantics=semantics)
-    point = placeopt.solve(problem, "karmada-divided").points[0]
-    assert sum(len(decision) > 1 for decision in point.plan["decisions"]) > 5
-    stream = EpisodeBatch.of(problem)
-    policies.play(stream, policies.karmada_divided, np.random.default_rng(0))
-    worst = [1000.0, 16.0, 0.75, 1.0]
-    assert point.values == pytest.approx(stream.values(worst)[0])
+def test_karmada_divided_places_whole_requests() -> None:
+    """Whatever it accepts; half of the crowded requests at least."""
     crowded = begun(**CROWDED)
     policies.play(crowded, policies.of("karmada-divided", ()), np.random.default_rng(0))
     facts = crowded.info()
@@ -183,11 +241,10 @@ def test_karmada_divided_plans_are_what_the_referee_says(semantics):
     assert facts["acceptance"].mean() > 0.5
 
 
-@pytest.mark.parametrize("semantics", ["fixed", "published"])
 @pytest.mark.parametrize("first_spread", ["printed", "divide"])
-def test_a_first_spread_that_places_whatever_fits(semantics, first_spread):
-    """Where several clusters together have room, it places all replicas, and the referee agrees."""
-    crowded = {**CROWDED, "semantics": semantics, "accept": "first"}
+def test_a_first_spread_that_places_whatever_fits(first_spread):
+    """Where several clusters together have room, it places all replicas."""
+    crowded = {**CROWDED, "accept": "first"}
     common, placing = begun(**crowded), begun(**crowded, first_spread=first_spread)
     assert placing.num_actions == common.num_actions
     first, rng = placing.clusters, np.random.default_rng(5)
@@ -201,21 +258,12 @@ def test_a_first_spread_that_places_whatever_fits(semantics, first_spread):
     policies.play(common, policies.of("myopic", BALANCED), np.random.default_rng(0))
     assert placing.ended.all() and not placing.masks[:, :-1].any()
     whole, of_others = placing.info()["whole"].mean(), common.info()["whole"].mean()
-    if semantics == "published":
-        assert whole > of_others + 0.1, "one pass leaves replicas out"
-
-    problem = MultiCluster.generate(seed=4, requests=25, semantics=semantics)
-    stream = EpisodeBatch.of(problem, first_spread=first_spread)
-    policies.play(stream, policies.of("myopic", BALANCED), np.random.default_rng(0))
-    verdict = problem.evaluate(stream.plan(0))
-    assert verdict.feasible
-    assert verdict.values == pytest.approx(stream.values([1000.0, 16.0, 0.75, 1.0])[0])
+    assert whole > of_others + 0.1, "one pass leaves replicas out"
 
 
-@pytest.mark.parametrize("semantics", ["fixed", "published"])
-def test_the_paper_sees_ten_columns(semantics):
+def test_the_paper_sees_ten_columns():
     """Table 3, computed one number at a time; spreads and the refusal have no cluster."""
-    made = begun(observation="paper", spreads=1, semantics=semantics, clusters=3)
+    made = begun(observation="paper", spreads=1, clusters=3)
     assert made.observations.shape == (len(SEEDS), 5, 10) and made.score == ()
     rng = np.random.default_rng(2)
     for t in range(5):
@@ -250,7 +298,15 @@ def test_without_masks_every_action_is_legal():
     assert (made.step(actions)[0] == masked.step(refused)[0]).all()
     for options, said in (
         ({"masked": False, "accept": "first"}, "accept is first"),
-        ({"observation": "all"}, "unknown observation 'all'"),
+        ({"observation": "all"}, "observation of published episodes is 'all'"),
     ):
         with pytest.raises(UsageError, match=said):
             begun(**options)
+
+
+def test_options_are_checked() -> None:
+    """With what is legal."""
+    with pytest.raises(UsageError, match="accept of published episodes is 'late'"):
+        PublishedEpisodes(1, accept="late")
+    with pytest.raises(UsageError, match="clusters"):
+        PublishedEpisodes(1, clusters=1)
