@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -149,21 +148,8 @@ def solve(
     if on_front is not None:
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, None, corner, verdicts)
-    told = _told_of_compiling(task, method, certify)
-    with one_thread_of_blas(), notebook.watching(budget, chosen), told:
+    with one_thread_of_blas(), notebook.watching(budget, chosen):
         return _kept_or_answered(task, method, parameters, certify)
-
-
-@contextmanager
-def _told_of_compiling(task: Task[Problem], method: str, certify: bool) -> Iterator[None]:
-    """Tell whoever watches what is compiled, or who is told of progress where nobody does."""
-    budget, kind = task.budget, task.problem.problem
-    names = (method, "certify") if certify else (method,)
-    with ExitStack() as stack:
-        stack.enter_context(budget.clock.expecting(lambda: registry.first_run(kind, *names)))
-        if budget.on_progress is not None and not budget.clock.is_watched:
-            stack.enter_context(budget.clock.watched(budget.tell_compiling))
-        yield
 
 
 def _kept_or_answered(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
@@ -11,7 +12,7 @@ from pydantic import Field
 
 from placeopt import registry
 from placeopt.core.budget import Budget
-from placeopt.core.errors import UnsupportedError, UsageError
+from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.trace import with_plain_traces
 from placeopt.core.fronts.values import Run, names_of
@@ -25,6 +26,8 @@ from placeopt.core.task import Task
 
 #: What `ensemble` runs unless told otherwise.
 ENSEMBLE = ("nsga2", "nsga3", "mspso", "moead")
+#: Evaluations that call every kernel of a search, and the share of a time limit that they may take.
+FIRST_EVALUATIONS, FIRST_SHARE = 300, 0.02
 
 
 def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Front:
@@ -40,8 +43,7 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
     run = registry.method(name).load(task.problem.problem)
     arguments = checked(run, name, parameters)
     task = replace(task, budget=_ended(task.budget, name, task.problem.problem))
-    expected = partial(registry.first_run, task.problem.problem, name)
-    with task.budget.clock.expecting(expected), task.recorded(name) as with_trace:
+    with task.recorded(name) as with_trace:
         front: Front = run(task.part(name), **arguments)
         return with_trace(front)
 
@@ -184,6 +186,8 @@ def _joined(
 def _members(names: Sequence[str], task: Task[Problem]) -> list[Front | None]:
     """Run each method on its share of the budget; None for one that there was no time for."""
     budget, workers = task.budget, task.workers
+    if budget.seconds_limit is not None and workers.width(len(names)) > 1:
+        _compile_first(names, task)
     evaluations, seconds = None, workers.seconds_each(len(names), budget)
     if budget.evaluations_limit is not None:
         evaluations = max(1, int(budget.evaluations_left / len(names)))
@@ -192,6 +196,17 @@ def _members(names: Sequence[str], task: Task[Problem]) -> list[Front | None]:
     )
     budget.spend(sum(run.evaluations for front in fronts if front for run in front.runs))
     return fronts
+
+
+def _compile_first(names: Sequence[str], task: Task[Problem]) -> None:
+    """Let methods answer a small instance: kernels are compiled here, and kept, before others need
+    them in their time.
+    """
+    small = list(registry.small_instances(task.problem.problem))[-1]
+    for name in names:
+        limit = task.budget.beside(FIRST_EVALUATIONS, FIRST_SHARE * task.budget.seconds_left + 1e-9)
+        with suppress(PlaceoptError):  # not for this instance: its own run says so
+            run_method(name, Task(small, small.select(names_of(task.objectives)), limit), {})
 
 
 def method_call(

@@ -7,13 +7,11 @@ Nothing is imported until it is used. A program adds a problem by `placeopt.regi
 
 from __future__ import annotations
 
-import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,6 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.problem import Problem, keyword_defaults, require_minimised
-from placeopt.core.runs.compiling import Expected
 from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, added, load
 
 #: Our problem packages.
@@ -471,15 +468,14 @@ def budget_for(
     return Budget(evaluations, seconds)
 
 
-def first_run(kind: str, *names: str) -> Expected:
-    """Return what methods compile for a problem where nothing is compiled yet; 0 if not known.
-
-    What ``certify`` adds to a method has that name. ``benchmarks/first_runs.py`` measured them.
-    """
-    with resources.files("placeopt").joinpath("first_runs.json").open(encoding="utf-8") as file:
-        known = json.load(file).get(kind, {})
-    rows = [known.get(name, (0, 0.0)) for name in names]
-    return Expected(sum(row[0] for row in rows), sum(row[1] for row in rows))
+def small_instances(kind: str) -> Iterator[Problem]:
+    """Yield the smallest instance that comes with placeopt, then one that is drawn smaller yet."""
+    files = [file for file in instances().values() if file.parent.name == kind]
+    for file in sorted(files, key=lambda file: file.stat().st_size)[:1]:
+        yield read(file)
+    cls = problem_class(kind)
+    main = [name for name, default in cls.sizes().items() if type(default) is int][:1]
+    yield cls.generate(0, **dict.fromkeys(main, 2))
 
 
 def quick(problem: Problem) -> str:

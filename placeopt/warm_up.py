@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from placeopt import api, registry
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError
-from placeopt.core.files.shipped import instances
-from placeopt.core.problem import Problem
 from placeopt.core.runs.compiling import CLOCK, Clock
 from placeopt.core.runs.workers import Call, Workers
 
@@ -66,7 +64,7 @@ def _warm(_budget: Budget, kind: str) -> Warmed:
 
 def answered(kind: str, name: str) -> bool:
     """Let a method answer the first small instance of a kind that it can; return whether it did."""
-    for problem in _small(kind) if kind in registry.method(name).of else ():
+    for problem in registry.small_instances(kind) if kind in registry.method(name).of else ():
         try:
             api.solve(problem, name, budget=Budget(EVALUATIONS, SECONDS, clock=_cpu_clock()))
         except PlaceoptError:  # not for this instance, or an extra is missing
@@ -87,19 +85,9 @@ def prove(kind: str) -> None:
     the smallest instances alone, others only larger ones.
     """
     certify = kind in registry.certified()
-    small, usual = next(_small(kind)), registry.problem_class(kind).generate(0)
+    small, usual = next(registry.small_instances(kind)), registry.problem_class(kind).generate(0)
     for problem in (small, usual):
         every = [objective.name for objective in problem.objectives]
         for wanted in (every, every[:1]):
             limit = Budget(seconds=PROOF_SECONDS, clock=_cpu_clock())
             api.solve(problem, "auto", objectives=wanted, budget=limit, certify=certify)
-
-
-def _small(kind: str) -> Iterator[Problem]:
-    """Yield the smallest instance that comes with placeopt, then one that is drawn smaller yet."""
-    files = [file for file in instances().values() if file.parent.name == kind]
-    for file in sorted(files, key=lambda file: file.stat().st_size)[:1]:
-        yield api.load(file)
-    cls = registry.problem_class(kind)
-    main = [name for name, default in cls.sizes().items() if type(default) is int][:1]
-    yield cls.generate(0, **dict.fromkeys(main, 2))

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 from dying_tasks import die_once
-from hands import compiles
 
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
-from placeopt.core.runs import cluster as engine
+from placeopt.core.runs import workers as engine
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.edge_cloud.instance import EdgeCloud
 
@@ -67,15 +66,6 @@ def cluster() -> Iterator[Any]:
         distributed.Client(local) as client,
     ):
         yield client
-
-
-def test_what_workers_compile_does_not_end_the_run(cluster: Any) -> None:
-    """Three tasks on two workers, each of which compiles longer than the limit of the whole run."""
-    budget = Budget(seconds=2.0)
-    calls = [Call(compiles, (2.5,), seconds=0.3)] * 3
-    results = Workers(scheduler=cluster).run(calls, budget)
-    assert all(result is not None and result >= 0.3 for result in results), results
-    assert 5 <= budget.compile_seconds
 
 
 def told(found: Any) -> list[Any]:

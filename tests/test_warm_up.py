@@ -6,7 +6,6 @@ import os
 import pty
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ from hands import Hand, compile_for
 
 from placeopt.cli.compiling import NOT_KEPT, _Notice, announced
 from placeopt.core.errors import UsageError
-from placeopt.core.runs.compiling import Clock, Compiling, Expected
-from placeopt.registry import PACKAGES, certified, first_run, methods
+from placeopt.core.runs.compiling import Clock, Compiling
+from placeopt.registry import methods
 from placeopt.warm_up import warm_up
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -67,29 +66,18 @@ def test_an_unknown_problem_is_refused() -> None:
         warm_up(["temporl"])
 
 
-@pytest.mark.parametrize(
-    ("expected", "said"),
-    [
-        (Expected(92, 8.2), "compiling up to 92 kernels, about 8 s, once; no time limit counts it"),
-        (Expected(), "compiling kernels, once; no time limit counts it"),
-    ],
-)
-def test_compiling_is_announced_once(
-    capsys: pytest.CaptureFixture[str], expected: Expected, said: str
-) -> None:
-    """Before it begins, where stderr is no terminal; once for each run."""
+def test_compiling_is_announced_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before it begins, where stderr is no terminal."""
     notice = _Notice()
     for kernel, count in (("_pack", 1), ("pack", 2), ("", 2), ("_send", 3)):
-        notice(Compiling("temporal", kernel, count, 1.0, kept=True, expected=expected))
-    assert capsys.readouterr().err.splitlines() == [said]
+        notice(Compiling("temporal", kernel, count, 1.0, kept=True))
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["compiling kernels, once; no time limit counts it"]
 
 
 def test_compiling_in_words() -> None:
-    state = Compiling("temporal", "_pack", 7, 3.2, True, Expected(92, 8.2))
-    words = "compiling temporal, once: pack | 7 of up to 92 kernels | 3 of about 8 s"
-    assert str(state) == words
-    alone = replace(state, expected=Expected())
-    assert str(alone) == "compiling temporal, once: pack | 7 kernels | 3 s"
+    state = Compiling("temporal", "_pack", 7, 3.2, True)
+    assert str(state) == "compiling temporal, once: pack | 7 kernels | 3 s"
 
 
 @pytest.mark.parametrize(("seconds", "kept"), [(0.2, True), (8.21, True), (8.21, False)])
@@ -129,11 +117,3 @@ def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
     shown = os.read(screen, 65536).decode()
     assert "compiling counted, once: twice | 1 kernels" in shown
     assert shown.rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in shown  # the cursor is back
-
-
-def test_every_problem_says_what_a_first_run_compiles() -> None:
-    """As benchmarks/first_runs.py measured them."""
-    for kind in (name.replace("_", "-") for name in PACKAGES):
-        for method in ("auto", *(["certify"] if kind in certified() else [])):
-            said = first_run(kind, method)
-            assert said.kernels > 0 and said.seconds > 0, f"{kind} {method}"

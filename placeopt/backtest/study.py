@@ -22,8 +22,7 @@ from placeopt.core.files.documents import read_json, sha256, validate, write_jso
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.core.problem import Record
-from placeopt.core.runs.calls import Call
-from placeopt.core.runs.workers import Workers
+from placeopt.core.runs.workers import Call, Workers
 
 #: The policy that leaves the cluster as it was recorded: what others save is against it.
 NONE = "none"

@@ -14,7 +14,7 @@ from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import problem_names
 from placeopt.cli.screen import Quiet, console, emit_table, is_quiet, say
 from placeopt.core.errors import OutputError
-from placeopt.core.runs.compiling import CLOCK, Compiling, Expected
+from placeopt.core.runs.compiling import CLOCK, Compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,11 +33,11 @@ def register(app: typer.Typer) -> None:
 
 
 class _Notice:
-    """Says what is compiled before it is: a line that moves on a terminal, else one line a run."""
+    """Says what is compiled before it is: a line that moves on a terminal, else one line."""
 
     def __init__(self) -> None:
         self._console: Console | None = None
-        self._said: set[Expected] = set()
+        self._said = False
         self._line: Status | None = None
 
     def __call__(self, state: Compiling) -> None:
@@ -45,9 +45,9 @@ class _Notice:
             return
         self._console = self._console or console()
         if not self._console.is_terminal:
-            if state.kernel and state.expected not in self._said:
-                self._said.add(state.expected)
-                say(_announcement(state.expected))
+            if state.kernel and not self._said:
+                self._said = True
+                say("compiling kernels, once; no time limit counts it")
         elif state.kernel:
             if self._line is None:
                 self._line = self._console.status(str(state))
@@ -61,15 +61,6 @@ class _Notice:
         if self._line is not None:
             self._line.stop()
             self._line = None
-
-
-def _announcement(expected: Expected) -> str:
-    if not expected.kernels:
-        return "compiling kernels, once; no time limit counts it"
-    return (
-        f"compiling up to {expected.kernels} kernels, about {expected.seconds:.0f} s, once; "
-        "no time limit counts it"
-    )
 
 
 @contextmanager

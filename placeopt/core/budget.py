@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 from placeopt.core.errors import UsageError, shown
 from placeopt.core.fronts.snapshots import RunSnapshot, Watch, Witness
-from placeopt.core.runs.compiling import CLOCK, Clock, Compiling
+from placeopt.core.runs.compiling import CLOCK, Clock
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
 DEFAULT_EVALUATIONS = 50_000
@@ -67,7 +65,7 @@ class Budget:
         Objective-vector evaluations; `DEFAULT_EVALUATIONS` when `seconds` is not given either.
     seconds : float, optional
         Wall-clock seconds of work, counted from the creation of the budget. Those that pass while
-        kernels are compiled, here or by workers, do not count.
+        this process compiles kernels do not count.
     on_progress : callable, optional
         Called with a `Progress`, at most ten times a second.
     stop : callable, optional
@@ -109,7 +107,7 @@ class Budget:
         self.watch: Watch | None = None
         self.clock = clock
         self._started, self._compiled = clock.seconds, clock.compiled
-        self._reported = self._told = -math.inf
+        self._reported = -math.inf
         self._cancelled = False
         self._stop, self._next_look = stop, -math.inf
 
@@ -208,13 +206,6 @@ class Budget:
             )
         )
 
-    def tell_compiling(self, state: Compiling) -> None:
-        """Call the progress callback while kernels are compiled, which are announced so."""
-        now = self.clock.now()
-        if self.on_progress is not None and (not state.kernel or now - self._told >= 0.1):
-            self._told = now
-            self._progress(str(state) if state.kernel else "", None)
-
     def resume(self, evaluations: int, seconds: float) -> None:
         """Count what an earlier process spent on this run."""
         self.spend(evaluations)
@@ -222,31 +213,6 @@ class Budget:
 
     def _set_back(self, seconds: float) -> None:
         self._started -= seconds
-
-    @contextmanager
-    def watched(
-        self, stop: Callable[[], None], look: Callable[[], None] = lambda: None
-    ) -> Iterator[None]:
-        """Call `stop`, in a thread, once the budget is out of time while the block runs.
-
-        `look` is called before every look at the clock.
-        """
-        done = threading.Event()
-
-        def watch() -> None:
-            while not done.wait(0.05):
-                look()
-                if self.out_of_time:
-                    stop()
-                    return
-
-        watcher = threading.Thread(target=watch, daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            done.set()
-            watcher.join()
 
     def beside(self, evaluations: int | None = None, seconds: float | None = None) -> Budget:
         """Return a budget with limits of its own that is cancelled when this one is."""

@@ -25,8 +25,8 @@ from placeopt.core.fronts.dominance import contributions, nondominated, subset_b
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan, names_of
 from placeopt.core.problem import Problem
-from placeopt.core.runs.calls import Call
 from placeopt.core.runs.run_directory import task_key
+from placeopt.core.runs.workers import Call
 from placeopt.core.task import Candidate, Task
 from placeopt.evolve.weighted_sums import LEAST_WEIGHT, search, weight_lattice
 
@@ -147,7 +147,10 @@ def _searched(
     calls = [_call(task, division, k, scale, known[k], most) for k in range(len(division.parts))]
     share, done = budget.share(SEARCH_SHARE), 0
     if timed:
-        rounds = -(-len(calls) // workers.width(len(calls), budget))
+        width = workers.width(len(calls))
+        if width > 1:  # kernels are compiled here, and kept, before others need them in their time
+            search_part(Budget(evaluations=UNSEARCHED), *calls[0].arguments)
+        rounds = -(-len(calls) // width)
         calls = [replace(call, seconds=share.seconds_left / rounds) for call in calls]
 
     def tell(k: int, result: Any) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from placeopt import api, cli
 from placeopt.core.budget import Budget
 from placeopt.core.files.documents import write_json
 from placeopt.core.fronts.front import Front
-from placeopt.core.runs import workers
 
 ROOT = Path(__file__).resolve().parents[2]
 TOY = ROOT / "instances" / "temporal" / "toy.json"
@@ -82,17 +82,15 @@ def within(seconds: float, true: Callable[[], bool]) -> bool:
 
 def test_no_more_processes_than_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """However many are asked for."""
-    import joblib
+    from joblib.externals import loky
 
     asked = []
 
-    class Counting(joblib.Parallel):  # type: ignore[misc]
-        def __init__(self, n_jobs: int, **options: Any):
-            asked.append(n_jobs)
-            super().__init__(n_jobs=1, **options)
+    def counting(jobs: int, **options: Any) -> ThreadPoolExecutor:
+        asked.append(jobs)
+        return ThreadPoolExecutor(1)
 
-    monkeypatch.setattr(joblib, "Parallel", Counting)
-    monkeypatch.setattr(workers, "_end_with", lambda parent: None)
+    monkeypatch.setattr(loky, "get_reusable_executor", counting)
     front = api.solve(TOY, "ensemble", evaluations=80, jobs=100_000, methods="nsga2,moead")
     assert asked == [2] and len(front) > 0
 

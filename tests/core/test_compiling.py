@@ -1,20 +1,17 @@
-"""Seconds of compiling are no work: they spend no time limit, here and in workers."""
+"""Seconds of compiling are no work: they spend no time limit, and workers find kernels there."""
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
-from hands import Hand, compile_for, compiles
+from hands import Hand, compile_for
 
 import placeopt
 from placeopt.core import interfaces
-from placeopt.core.budget import Budget, Progress
+from placeopt.core.budget import Budget
 from placeopt.core.interfaces import Encoder
-from placeopt.core.runs.calls import Call
-from placeopt.core.runs.compiling import CLOCK, PROCESS, SILENT_SECONDS, Clock, Expected, Message
-from placeopt.core.runs.workers import Workers
+from placeopt.core.runs.compiling import Clock
 from placeopt.registry import problem_class
 
 
@@ -61,84 +58,6 @@ def test_who_cancels_is_heard_while_the_clock_stands_still() -> None:
         assert budget.cancelled
 
 
-def message(process: str, kernel: str, seconds: float, kernels: int = 1) -> Message:
-    return Message(process, "temporal", kernel, kernels, seconds, True)
-
-
-def test_the_worker_that_compiles_longest_stops_the_clock() -> None:
-    """A run waits for its last worker. Of this process its own clock knows."""
-    hand = Hand()
-    clock = Clock(hand)
-    budget = Budget(seconds=10, clock=clock)
-    with clock.elsewhere() as others:
-        others.hear(message("a", "pack", 0))
-        hand.passes(3)
-        others.hear(message("b", "pack", 0))
-        others.hear(message(PROCESS, "pack", 0))
-        hand.passes(2)
-        assert budget.seconds == 0
-        others.hear(message("a", "", 5, kernels=4))
-        hand.passes(1)
-        assert budget.seconds == 1 and budget.compile_seconds == 5
-        others.hear(message("b", "", 3, kernels=2))
-    hand.passes(1)
-    assert (budget.seconds, budget.compile_seconds, clock.kernels) == (2, 5, 6)
-
-
-def test_a_worker_that_died_does_not_stop_the_clock_for_ever() -> None:
-    hand = Hand()
-    clock = Clock(hand)
-    budget = Budget(seconds=10, clock=clock)
-    with clock.elsewhere() as others:
-        others.hear(message("a", "pack", 0))
-        hand.passes(SILENT_SECONDS + 11)
-        assert budget.out_of_time and budget.compile_seconds == SILENT_SECONDS
-    with clock.elsewhere() as others:
-        others.hear(message("b", "pack", 1))
-        others.forget_running()
-        hand.passes(9)
-    assert budget.compile_seconds == SILENT_SECONDS + 1
-
-
-def test_seconds_of_work_never_fall() -> None:
-    """A message of a worker may come late."""
-    hand = Hand()
-    clock = Clock(hand)
-    with clock.elsewhere() as others:
-        hand.passes(3)
-        assert clock.seconds == 3
-        others.hear(message("a", "", 2))
-        assert clock.seconds == 3
-        hand.passes(4)
-    assert clock.seconds == 5
-
-
-def test_progress_announces_what_is_compiled() -> None:
-    """At most ten times a second, with what is to be expected; then the run goes on."""
-    hand = Hand()
-    clock, told = Clock(hand), list[Progress]()
-    budget = Budget(seconds=10, on_progress=told.append, clock=clock)
-    with clock.expecting(lambda: Expected(92, 8.0)), clock.watched(budget.tell_compiling):
-        for _ in range(3):
-            hand.passes(1)
-            compile_for(clock, hand, 0.05)
-    first = "compiling temporal, once: pack | 1 of up to 92 kernels | 0 of about 8 s"
-    assert [state.note for state in told][:2] == [first, ""]
-    assert len(told) == 6 and told[-1].seconds == 3
-
-
-def test_what_processes_compile_does_not_end_the_run() -> None:
-    """Three tasks on two workers, each of which compiles longer than the limit of the whole run."""
-    workers = Workers(jobs=2)
-    workers.run([Call(compiles, (0.0,), seconds=0.1)] * 4, Budget())  # the processes are there
-    began = time.perf_counter()
-    budget = Budget(seconds=1.5)
-    results = workers.run([Call(compiles, (2.0,), seconds=0.3)] * 3, budget)
-    took = time.perf_counter() - began
-    assert all(result is not None and result >= 0.3 for result in results), results
-    assert 4 <= budget.compile_seconds <= took and CLOCK.kernels >= 3
-
-
 KINDS = ("temporal", "edge-cloud", "rolling-update", "multi-cluster", "rescheduling")
 
 
@@ -173,3 +92,34 @@ def test_a_run_that_compiles_returns_what_a_warm_one_does(
     assert cold.runs[0].compile_seconds == pytest.approx(64, abs=0.1)
     assert cold.runs[0].evaluations == warm.runs[0].evaluations > 100
     assert [p.values for p in cold] == [p.values for p in warm]
+
+
+def test_workers_under_a_time_limit_find_their_kernels_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every method of an ensemble has answered a small instance here before the first begins."""
+    from placeopt import portfolio
+    from placeopt.core.runs.workers import Workers
+
+    asked: list[tuple[str, bool]] = []
+    run = portfolio.run_method
+
+    def seen(name: str, task: Any, parameters: Any) -> Any:
+        asked.append((name, task.problem.instance_name == problem.instance_name))
+        return run(name, task, parameters)
+
+    def begun(self: Workers, calls: Any, budget: Budget, *more: Any) -> list[Any]:
+        assert [name for name, _ in asked] == ["ensemble", "nsga2", "moead"]
+        return [None] * len(calls)
+
+    problem = problem_class("temporal").generate(3)
+    monkeypatch.setattr(portfolio, "run_method", seen)
+    monkeypatch.setattr(Workers, "run", begun)
+    methods = "nsga2,moead"
+    placeopt.solve(problem, "ensemble", methods=methods, seconds=5.0, jobs=2)
+    assert [own for _, own in asked] == [True, False, False]
+    monkeypatch.setattr(portfolio, "_compile_first", lambda names, task: pytest.fail("one process"))
+    for alone in ({"seconds": 5.0}, {"evaluations": 50, "jobs": 2}):
+        asked[:] = [("ensemble", True), ("nsga2", True), ("moead", True)]
+        monkeypatch.setattr(Workers, "run", lambda *_: [None, None])
+        placeopt.solve(problem, "ensemble", methods=methods, **alone)  # type: ignore[arg-type]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
-from placeopt.core.budget import Budget
-from placeopt.core.runs.compiling import CLOCK, Clock
+from placeopt.core.runs.compiling import Clock
 
 
 class Hand:
@@ -27,13 +24,3 @@ def compile_for(clock: Clock, hand: Hand, seconds: float, kept: bool = True) -> 
     with clock.stopped():
         clock.count("temporal", "pack", kept)
         hand.passes(seconds)
-
-
-def compiles(budget: Budget, seconds: float) -> float:
-    """Wait as if a kernel was compiled, then work until the end; return the seconds of work."""
-    with CLOCK.stopped():
-        CLOCK.count("temporal", "pack", True)
-        time.sleep(seconds)
-    while not budget.out_of_time:
-        time.sleep(0.01)
-    return budget.seconds

@@ -2,31 +2,17 @@
 
 The first run of an installation compiles its kernels. That takes seconds, twice as many on a busy
 machine, and is no work of the run: time limits are read from a `Clock` that leaves these seconds
-out. A worker tells the process that waits for it what it compiles, so that the clock of that
-process stands still as well.
+out. Who starts other processes under a time limit lets this one compile first: compiled kernels are
+kept on the disk.
 """
 
 from __future__ import annotations
 
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
-
-#: Seconds after its last message at which a worker that was compiling is taken for dead.
-SILENT_SECONDS = 60.0
-#: Names this process among workers.
-PROCESS = secrets.token_hex(8)
-
-
-class Expected(NamedTuple):
-    """What a first run compiles where nothing is compiled yet; zeros if that is not known."""
-
-    kernels: int = 0
-    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -40,13 +26,11 @@ class Compiling:
     kernel : str
         Name of the function; empty when the last one is done and the run goes on.
     kernels : int
-        Compiled by this process and its workers since the watcher began.
+        Compiled since the watcher began.
     seconds : float
         That the process waited for them.
     kept : bool
         Whether later runs find the compiled kernels.
-    expected : Expected
-        What the whole run compiles at most.
     """
 
     package: str
@@ -54,79 +38,17 @@ class Compiling:
     kernels: int
     seconds: float
     kept: bool
-    expected: Expected
 
     def __str__(self) -> str:
         """Say it in a few words."""
-        most = f" of up to {self.expected.kernels}" if self.expected.kernels else ""
-        about = f" of about {self.expected.seconds:.0f}" if self.expected.kernels else ""
         return (
             f"compiling {self.package}, once: {self.kernel.lstrip('_')} "
-            f"| {self.kernels}{most} kernels | {self.seconds:.0f}{about} s"
+            f"| {self.kernels} kernels | {self.seconds:.0f} s"
         )
 
 
-class Message(NamedTuple):
-    """What a worker process has compiled since the run began; `kernel` is the one at work."""
-
-    process: str
-    package: str
-    kernel: str
-    kernels: int
-    seconds: float
-    kept: bool
-
-
-class _Heard(NamedTuple):
-    """The last message of a worker, when it came, and since when the worker compiles."""
-
-    message: Message
-    at: float
-    since: float | None
-
-
-class Elsewhere:
-    """What the workers of one run compile. The one that compiles longest holds the run up."""
-
-    def __init__(self, clock: Clock):
-        self._clock = clock
-        self._heard: dict[str, _Heard] = {}
-
-    def hear(self, message: Message) -> None:
-        """Take a message of a worker; what this process compiles itself is known already."""
-        before = self._heard.get(message.process)
-        if message.process == PROCESS or (before and before.message == message):
-            return
-        now = self._clock.now()
-        since = before.since if before and before.since is not None else now
-        self._heard[message.process] = _Heard(message, now, since if message.kernel else None)
-        self._clock.tell(message.package, message.kernel, message.kept)
-
-    def forget_running(self) -> None:
-        """Take all workers for idle: they are gone."""
-        for name, one in self._heard.copy().items():
-            message = one.message._replace(kernel="", seconds=self._seconds_of(one))
-            self._heard[name] = one._replace(message=message, since=None)
-
-    @property
-    def kernels(self) -> int:
-        """Compiled by all workers."""
-        return sum(one.message.kernels for one in self._heard.copy().values())
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of the worker that compiled longest."""
-        return max(map(self._seconds_of, self._heard.copy().values()), default=0.0)
-
-    def _seconds_of(self, one: _Heard) -> float:
-        if one.since is None:
-            return one.message.seconds
-        until = min(self._clock.now(), one.at + SILENT_SECONDS)
-        return one.message.seconds + until - one.since
-
-
 class Clock:
-    """The seconds of work of a process: those in which nothing is compiled for it.
+    """The seconds of work of a process: those in which it compiles nothing.
 
     Parameters
     ----------
@@ -153,29 +75,17 @@ class Clock:
         self._package = ""
         # Since when this process compiles, and what it compiled before; read without the lock.
         self._own: tuple[float | None, float] = (None, 0.0)
-        self._elsewhere: tuple[Elsewhere, ...] = ()
-        self._done_elsewhere, self._kernels_elsewhere, self._kernels = 0.0, 0, 0
-        self._latest = float("-inf")
         self._watchers: list[tuple[Callable[[Compiling], None], int, float]] = []
-        self._tellers: list[tuple[str, Callable[[Message], None]]] = []
-        self._bases: dict[str, tuple[int, float]] = {}
-        self._expected: list[Callable[[], Expected]] = []
+        #: Kernels compiled since the process began.
+        self.kernels = 0
         #: Whether later runs find all that was compiled.
         self.kept = True
 
     @property
     def seconds(self) -> float:
-        """Seconds of work since some moment; they never fall."""
+        """Seconds of work since some moment."""
         since, own = self._own
-        now = self.now() if since is None else since
-        self._latest = max(self._latest, now - own - self._seconds_elsewhere())
-        return self._latest
-
-    @property
-    def kernels(self) -> int:
-        """Kernels compiled since the process began, by itself and by its workers."""
-        here = self._kernels + self._kernels_elsewhere
-        return here + sum(each.kernels for each in self._elsewhere)
+        return (self.now() if since is None else since) - own
 
     @property
     def cpu_seconds(self) -> float:
@@ -187,15 +97,7 @@ class Clock:
     def compiled(self) -> float:
         """Seconds that were left out since the process began."""
         since, own = self._own
-        running = 0.0 if since is None else self.now() - since
-        return own + running + self._seconds_elsewhere()
-
-    def _seconds_elsewhere(self) -> float:
-        if not self._elsewhere:
-            return self._done_elsewhere
-        return self._done_elsewhere + sum(each.seconds for each in self._elsewhere)
-
-    # -- compiling in this process ---------------------------------------------------------------
+        return own + (0.0 if since is None else self.now() - since)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
@@ -203,7 +105,7 @@ class Clock:
         with self._lock:
             self._depth += 1
             if self._depth == 1:
-                self._before = self._kernels, time.thread_time(), time.process_time()
+                self._before = self.kernels, time.thread_time(), time.process_time()
                 self._own = self.now(), self._own[1]
         try:
             yield
@@ -212,13 +114,13 @@ class Clock:
                 self._depth -= 1
                 ended = self._depth == 0 and self._go()
             if ended:
-                self.tell(self._package, "", self.kept)
+                self._tell("")
 
     def _go(self) -> bool:
         """Let the clock go on; return whether something was compiled."""
         (since, left_out), (kernels, cpu, _) = self._own, self._before
         assert since is not None
-        compiled = self._kernels > kernels
+        compiled = self.kernels > kernels
         if compiled:
             left_out += self.now() - since
             self._compiling_cpu += max(0.0, time.thread_time() - cpu)
@@ -227,44 +129,10 @@ class Clock:
 
     def count(self, package: str, kernel: str, kept: bool) -> None:
         """Count a kernel that is being compiled while the clock is stopped, and say so."""
-        self._kernels += 1
+        self.kernels += 1
+        self.kept = self.kept and kept
         self._package = package
-        self.tell(package, kernel, kept)
-
-    # -- compiling for this process by its workers -----------------------------------------------
-
-    @contextmanager
-    def elsewhere(self) -> Iterator[Elsewhere]:
-        """Leave out what the workers of a run compile; yield what hears their messages."""
-        others = Elsewhere(self)
-        with self._lock:
-            self._elsewhere = (*self._elsewhere, others)
-        try:
-            yield others
-        finally:
-            others.forget_running()
-            with self._lock:
-                self._elsewhere = tuple(each for each in self._elsewhere if each is not others)
-                self._done_elsewhere += others.seconds
-                self._kernels_elsewhere += others.kernels
-
-    @contextmanager
-    def telling(self, run: str, send: Callable[[Message], None]) -> Iterator[None]:
-        """Send messages of what this process compiles from the first task of a run on."""
-        self._bases.setdefault(run, (self.kernels, self.compiled))
-        teller = run, send
-        self._tellers.append(teller)
-        try:
-            yield
-        finally:
-            self._tellers.remove(teller)
-
-    # -- who is told -----------------------------------------------------------------------------
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether somebody is told what is compiled."""
-        return bool(self._watchers)
+        self._tell(kernel)
 
     @contextmanager
     def watched(self, watcher: Callable[[Compiling], None]) -> Iterator[None]:
@@ -276,27 +144,11 @@ class Clock:
         finally:
             self._watchers.remove(entry)
 
-    @contextmanager
-    def expecting(self, expected: Callable[[], Expected]) -> Iterator[None]:
-        """Tell watchers what a run in the block compiles at most, if no larger one contains it."""
-        self._expected.append(expected)
-        try:
-            yield
-        finally:
-            self._expected.remove(expected)
-
-    def tell(self, package: str, kernel: str, kept: bool) -> None:
-        """Tell the last watcher, and those for whom this process is a worker."""
-        self.kept = self.kept and kept
+    def _tell(self, kernel: str) -> None:
         if self._watchers:
             watcher, kernels, seconds = self._watchers[-1]
-            expected = self._expected[0]() if self._expected else Expected()
             counts = self.kernels - kernels, self.compiled - seconds
-            watcher(Compiling(package, kernel, *counts, kept, expected))
-        for run, send in tuple(self._tellers):
-            kernels, seconds = self._bases[run]
-            done = max(0.0, self._own[1] + self._seconds_elsewhere() - seconds)
-            send(Message(PROCESS, package, kernel, self.kernels - kernels, done, kept))
+            watcher(Compiling(self._package, kernel, *counts, self.kept))
 
 
 #: The clock of this process.
