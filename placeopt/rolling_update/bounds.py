@@ -214,13 +214,16 @@ def _cover(rest: int, prices: np.ndarray, capacities: np.ndarray, unit: int) -> 
 
 
 def bound_vectors(
-    problem: RollingUpdate, objectives: Sequence[Objective], lowest: int | None = None
+    problem: RollingUpdate,
+    objectives: Sequence[Objective],
+    lowest: int | None = None,
+    unstopped: int | None = None,
 ) -> np.ndarray:
     """Return a lower-bound set: every plan is weakly dominated by one of its vectors.
 
     Each vector has a price, from `lowest` upwards, by default that of `lower_bound`, and the starts
     that a plan needs between this price and the next one. It has no stops, and the loss of what
-    cannot move.
+    cannot move. Where plans that stop nothing cost `unstopped` at least, cheaper ones have a stop.
 
     Returns
     -------
@@ -231,8 +234,15 @@ def bound_vectors(
     if problem.infeasibility():
         return np.zeros((0, len(columns)))
     a = problem.arrays
-    price, starts = _steps(a, lower_bound(problem) if lowest is None else lowest)
-    values = [price / a.price_scale, starts, 0 * starts]
+    lowest = lower_bound(problem) if lowest is None else lowest
+    unstopped = lowest if unstopped is None else max(lowest, unstopped)
+    price, starts = _steps(a, unstopped)
+    stops = 0 * starts
+    if unstopped > lowest:
+        more = _steps(a, lowest)
+        price, starts = np.concatenate((price, more[0])), np.concatenate((starts, more[1]))
+        stops = np.concatenate((stops, np.ones_like(more[1])))
+    values = [price / a.price_scale, starts, stops]
     if a.survival.asked:
         lost = a.survival.lost(np.where(a.stuck, a.home, -1)[None])
         values.append(np.repeat(lost.astype(float), len(starts)))

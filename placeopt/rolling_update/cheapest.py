@@ -120,7 +120,7 @@ class _Search:
     @cached_property
     def end(self) -> EndState:
         """The cheapest end, and what no plan costs less than."""
-        return cheapest_end(self.problem, math.inf if self.aims else 0.0)
+        return cheapest_end(self.problem, math.inf if self.aims else 0.0, stops=self.stops)
 
     @property
     def lowest(self) -> int:
@@ -153,14 +153,14 @@ class _Search:
         return broken == 0
 
     def offer_end(self) -> bool:
-        """Offer the plan to the cheapest end; return whether no plan is better."""
-        if self.end.node is None:
-            return False
-        a, node = self.problem.arrays, self.end.node
-        price = round(a.cost(node) * a.price_scale)
-        reached = self._offer_plan(TargetDeployment(price, node))
-        fewest = (0, price / a.price_scale, 0, a.starts_of(node).sum())
-        return reached and self.end.exact and self.rank <= fewest
+        """Offer the plan to the cheapest end; return whether none is cheaper or has fewer stops."""
+        if self.end.node is not None:
+            self._offer_plan(self._target(self.end.node))
+        return self.is_legal and self.price <= self.lowest and self.rank[2] == 0
+
+    def _target(self, node: np.ndarray) -> TargetDeployment:
+        a = self.problem.arrays
+        return TargetDeployment(round(a.cost(node) * a.price_scale), node)
 
     def offer_cheapest(self, targets: Sequence[TargetDeployment]) -> None:
         """Offer the plan to the cheapest deployment that can be reached, where it is better.

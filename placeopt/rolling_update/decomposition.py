@@ -167,7 +167,8 @@ class _Decomposition:
     @cached_property
     def floors(self) -> np.ndarray:
         """The bounds that need no enumeration, in the objectives asked for."""
-        return bound_vectors(self.problem, self.objectives, self.end.lowest)
+        unstopped = cheapest_end(self.problem, _END_SHARE * self.budget.seconds_left, stops=False)
+        return bound_vectors(self.problem, self.objectives, self.end.lowest, unstopped.lowest)
 
     def _is_open(self) -> bool:
         """Return whether the front of a trade-off lacks proofs, and there is time left."""

@@ -50,11 +50,14 @@ class Situation:
     plan : mapping
     waits : tuple of Replica
         What waits for a node and is left out, since no plan starts it.
+    stops : bool
+        Whether the plan may stop pods.
     """
 
     imported: Imported
     plan: Plan
     waits: tuple[Replica, ...] = ()
+    stops: bool = False
 
     @property
     def problem(self) -> RollingUpdate:
@@ -106,7 +109,8 @@ class Situation:
         goals = [o for o in self.problem.objectives if o.name in ("node_cost", "disruptions")]
         task = Task(self.problem, objectives=tuple(goals))
         plans = [Candidate(self.plan), Candidate({"steps": []})]
-        bounds = bound_vectors(self.problem, goals, cheapest_end(self.problem).lowest).tolist()
+        ends = (cheapest_end(self.problem, stops=stops).lowest for stops in (True, False))
+        bounds = bound_vectors(self.problem, goals, *ends).tolist()
         libraries = ("numba", "numpy")
         front = task.front(plans, method="consolidate", bounds=bounds, libraries=libraries)
         return graded(front, "node_cost")
@@ -247,7 +251,8 @@ class Situation:
         """Largest saving that a better plan could add, in `unit`: a proven bound."""
         from placeopt.rolling_update.end_state import cheapest_end
 
-        a, lowest = self.problem.arrays, cheapest_end(self.problem).lowest
+        a, stops = self.problem.arrays, self.stops or self.verdict.values[2] > 0
+        lowest = cheapest_end(self.problem, stops=stops).lowest
         left = a.cost(self.final[self.final >= 0]) - lowest / a.price_scale
         return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
 
@@ -290,7 +295,7 @@ def solved(
         seed=seed,
         aims=base is None or _pairs(empty) <= _FEW,
     )
-    return Situation(imported, plan)
+    return Situation(imported, plan, stops=stops)
 
 
 def _pairs(situation: Situation) -> int:
