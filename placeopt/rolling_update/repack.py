@@ -17,7 +17,7 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.limits import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.baselines import rolling_update_plan
-from placeopt.rolling_update.bounds import bound_vectors
+from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.consolidators import started_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
@@ -31,6 +31,8 @@ _WORK, _WORK_FOR_COST, _MAX_DESCENTS = 40_000, 2500, 25
 _ORDERED = 36
 #: Of a descent of few starts; the effort of all but the first one.
 _OF_FEW_STARTS, _MORE_EFFORT = 100, 4
+#: Descents in a row that meet no new deployment, after which no more are made.
+_STALE = 25
 #: Share of the time left that a descent may take then.
 _DESCENDING = 0.6
 
@@ -119,11 +121,12 @@ def plans(
     if restarts is None:
         work = _WORK if trade else _WORK_FOR_COST
         restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))
+    views = _views(problem, trade)
     for k in range(-int(trade and restarts > 0), restarts):
         if made[1:] and budget.exhausted:
             return
         time = budget.share(_DESCENDING) if trade else budget
-        for target in _descent(problem, seed, k, time, trade):
+        for target in _descent(views, seed, k, time, trade):
             for plan in _orders(problem, target, max_hops, seed, trade):
                 budget.spend(1)
                 made.append(plan)
@@ -136,11 +139,19 @@ def plans(
 def further_plans(
     problem: RollingUpdate, budget: Budget, seed: int, max_hops: int | None = None
 ) -> Iterator[Plan]:
-    """Yield plans of few starts from more descents, until the budget ends."""
-    for k in counted(2 * _MAX_DESCENTS + 1, 2):
-        for target in _descent(problem, seed, k, budget, trade=True):
+    """Yield plans of few starts from more descents, until these meet nothing new or time ends."""
+    views, met = _views(problem, trade=True), set[bytes]()
+    fresh = first = 2 * _MAX_DESCENTS + 1
+    for k in counted(first, 2):
+        if k - fresh > 2 * _STALE:
+            return
+        for target in _descent(views, seed, k, budget, trade=True):
             if budget.exhausted:
                 return
+            if target.tobytes() in met:
+                continue
+            met.add(target.tobytes())
+            fresh = k
             for plan in _orders(problem, target, max_hops, seed, trade=True):
                 budget.spend(1)
                 yield plan
@@ -159,16 +170,17 @@ def last_resorts(problem: RollingUpdate) -> list[Plan]:
 
 
 def _descent(
-    problem: RollingUpdate, seed: int, k: int, budget: Budget, trade: bool
+    views: list[tuple[RollingUpdate, int]], seed: int, k: int, budget: Budget, trade: bool
 ) -> list[np.ndarray]:
     """Return the nodes of some deployments that descent k of each view meets.
 
     Those of odd numbers, which begin with -1, look for few starts.
     """
     chosen = []
-    for view in _views(problem, trade):
-        search = Consolidation(view, seed + 1000 * max(0, k), by_starts=trade and k % 2 != 0)
-        if trade and k % 2 != 0:
+    for view, lowest in views:
+        few = trade and k % 2 != 0
+        search = Consolidation(view, seed + 1000 * max(0, k), by_starts=few, lowest=lowest)
+        if few:
             effort = 1 if k < 0 else _MORE_EFFORT
             met = list(search.targets_of_few_starts(budget, _OF_FEW_STARTS, effort))
             chosen += _chosen(met, _OF_FEW_STARTS)
@@ -177,13 +189,15 @@ def _descent(
     return [target.node for target in chosen]
 
 
-def _views(problem: RollingUpdate, trade: bool) -> list[RollingUpdate]:
-    """Return the instances whose deployments are looked for: with losses, and without where asked.
+def _views(problem: RollingUpdate, trade: bool) -> list[tuple[RollingUpdate, int]]:
+    """Return the instances whose deployments are looked for, with the lower bounds of their prices.
+
+    They are with losses, and without where asked.
 
     A deployment that loses nothing costs more: without `trade` it is not looked for.
     """
     safe = problem.surviving if trade else None
-    return [problem] if safe is None else [problem, safe]
+    return [(view, lower_bound(view)) for view in (problem, safe) if view is not None]
 
 
 def _chosen(targets: Sequence[TargetDeployment], count: int) -> list[TargetDeployment]:
@@ -250,14 +264,16 @@ def seeds(
     encoder: RollingUpdateEncoder, rng: np.random.Generator, seconds: float | None = None
 ) -> np.ndarray:
     """Return the vectors of the deployments met on three descents, shape (k, num_genes)."""
-    result, budget = [], Budget(seconds=seconds)
+    result, budget, views = [], Budget(seconds=seconds), _views(encoder.problem, trade=True)
     for descent in range(3):
         if descent and budget.out_of_time:
             break
         seed = int(rng.integers(2**31))
         result += [
             encoder.encode_target(target.node)
-            for view in _views(encoder.problem, trade=True)
-            for target in _chosen(list(Consolidation(view, seed).targets(budget)), _ORDERED)
+            for view, lowest in views
+            for target in _chosen(
+                list(Consolidation(view, seed, lowest=lowest).targets(budget)), _ORDERED
+            )
         ]
     return np.unique(np.array(result, dtype=np.int64).reshape(-1, encoder.num_genes), axis=0)

@@ -316,3 +316,9 @@ def test_further_plans_are_feasible_and_end_with_the_budget() -> None:
     again = list(further_plans(problem, Budget(evaluations=6), seed=1))
     assert again == plans
     assert list(further_plans(problem, Budget(seconds=1e-9), seed=1)) == []
+
+
+def test_descents_that_meet_nothing_new_end_the_search_for_further_plans() -> None:
+    """Without any limit, too: a small instance has few deployments."""
+    plans = list(further_plans(RollingUpdate.generate(1, applications=4), Budget(), seed=1))
+    assert plans and len({str(plan) for plan in plans}) == len(plans)
