@@ -15,8 +15,8 @@ from typing import Any, get_args
 import numpy as np
 from machine import table
 from papers.rolling_update import SETTINGS, Setting
+from placeopt_papers.two_phase import MoveOrder, two_phase_plan
 
-from placeopt.rolling_update.baselines import MoveOrder, two_phase_plan
 from placeopt.rolling_update.instance import RollingUpdate
 
 FULL = {"instances": 50, "large": 10}

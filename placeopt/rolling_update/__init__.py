@@ -57,11 +57,5 @@ SPEC = ProblemSpec(
             "replaces pods one after another where kube-scheduler would",
             role="baseline",
         ),
-        Method(
-            "two-phase",
-            "placeopt.rolling_update.baselines:two_phase",
-            "the allocation and ordering of the re-orchestration paper",
-            role="published",
-        ),
     ),
 )

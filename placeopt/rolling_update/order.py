@@ -18,26 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.first_above import next_above
 from placeopt.core.kernels.random import mix, uniform
 from placeopt.core.kernels.union_find import join, root
-from placeopt.rolling_update.packing.loads import excess, fits
-from placeopt.rolling_update.pending import (
-    BY_HOP,
-    BY_LEAVING,
-    SIZE,
-    are_few,
-    begin_part,
-    best_stop,
-    end_part,
-    is_scored,
-    keep_score,
-    next_fitting,
-    pending_moves,
-    read_nodes,
-    read_steps,
-)
-from placeopt.rolling_update.roomiest import next_better
+from placeopt.rolling_update.packing.loads import excess, fits, share
 from placeopt.rolling_update.rules.kernels import (
     counters_of,
     is_ruled,
@@ -395,29 +378,64 @@ def _search(moves, state, part, limit, noise):
 
 
 @kernel
-def _hop(moves, state, part, pending):
+def _enables(moves, state, p):
+    """Return how many pending moves to the node of p, p included, would fit only if p left it."""
+    n, result = state.where[p], 0.0
+    if not state.todo[p] or n < 0:
+        return result
+    for k in range(moves.first[n], moves.first[n + 1]):
+        q = moves.members[k]
+        if state.todo[q] and not fits(moves.capacity, state.load, moves.new, q, n):
+            would = True
+            for r in range(state.load.shape[1]):
+                amount = state.load[n, r] - state.size[p, r] + moves.new[q, r]
+                would = would and amount <= moves.capacity[n, r]
+            if would:
+                result += 1.0
+    return result
+
+
+@kernel
+def _hop_score(moves, state, p, n, level):
+    """Return the score of a hop of move p to node n: `level`, less what the node then lacks.
+
+    It is minus infinity where the move does not fit, and on a node that was emptied for good.
+    """
+    gone = moves.leaves[n] and state.claims[n] == 0
+    if not moves.usable[n] or gone or not fits(moves.capacity, state.load, moves.new, p, n):
+        return -np.inf
+    score = level
+    for r in range(moves.capacity.shape[1]):
+        capacity = moves.capacity[n, r]
+        short = state.waiting[n, r] + state.load[n, r] + moves.new[p, r] - capacity
+        score -= short / max(1, capacity) * (10 if short > 0 else 0.01)
+    return score
+
+
+@allocating_kernel
+def _hop(moves, state, part, enables):
     """Make a hop of the move that unblocks most, to the node with most room; changes `state`.
 
-    Returns whether there was such a move.
+    Returns whether there was such a move. `enables` are those of `_enables`, for every place in the
+    part.
     """
-    best, best_p, best_n, compared = -np.inf, part[0], part[0], 0
-    hops, size = pending.trees[BY_HOP], pending.tally[SIZE]
-    least = min(1.0, pending.trees[BY_LEAVING, 1])
-    level = hops[1]
-    while level >= least:
-        k = next_above(hops, size, 0, level)
-        while k >= 0 and compared < _MAX_COMPARED:
-            if hops[size + k] == level:
-                compared, p = compared + 1, part[k]
-                n, score = next_better(pending.rooms, moves, state, p, level, -1, best)
-                while n >= 0:
-                    if n != state.where[p] and may_start(
-                        moves.rules, state.counts, moves.number[p], n
-                    ):
-                        best, best_p, best_n = score, p, n
-                    n, score = next_better(pending.rooms, moves, state, p, level, n, best)
-            k = next_above(hops, size, k + 1, level)
-        level -= 1.0
+    brings, least = np.full(len(part), -1.0), min(1.0, enables.max())
+    for k in range(len(part)):
+        p, here = part[k], state.where[part[k]]
+        may = state.todo[p] and here >= 0 and here == moves.home[p] and here != moves.waiting
+        if may and not moves.pinned[p]:
+            brings[k] = enables[k]
+    best, best_p, best_n = -np.inf, part[0], part[0]
+    for k in np.argsort(-brings, kind="mergesort")[:_MAX_COMPARED]:
+        p = part[k]
+        if brings[k] < least:
+            break
+        for n in range(len(moves.capacity)):
+            if n == state.where[p]:
+                continue
+            score = _hop_score(moves, state, p, n, brings[k])
+            if score > best and may_start(moves.rules, state.counts, moves.number[p], n):
+                best, best_p, best_n = score, p, n
     if best == -np.inf:
         return False
     state.tally[HOPS] += 1
@@ -456,78 +474,86 @@ def _hop_ahead(moves, state, ahead, max_hops):
 
 
 @kernel
-def _stop(moves, state, part, pending):
+def _stop(moves, state, part, enables):
     """Stop the running copy that unblocks most, of equals the largest; changes `state`.
 
     Returns whether there was one.
     """
-    k = best_stop(pending, moves, state, part)
-    if k < 0:
+    best, best_p = -1.0, np.int64(-1)
+    for k in range(len(part)):
+        p, here = part[k], state.where[part[k]]
+        if not state.todo[p] or here < 0 or moves.waiting in (here, moves.target[p]):
+            continue
+        brings = 2.0 * enables[k] + min(1.0, share(moves.capacity, here, state.size[p]))
+        if brings > best:
+            best, best_p = brings, p
+    if best_p < 0:
         return False
     state.tally[STOPS] += 1
-    _make(moves, state, part[k], np.int64(-1))
+    _make(moves, state, best_p, np.int64(-1))
     return True
 
 
 @kernel
-def _scored(moves, state, pending, p, noise):
-    """Return the score of move p, computed if something it depends on may have changed."""
-    if is_scored(pending, state, p, moves.target[p]):
-        return pending.scores[p] + _noise(state, noise)
-    score = _score(moves, state, p)
-    keep_score(pending, p, score, state.tally[STEPS])
-    return score + _noise(state, noise)
-
-
-@kernel
-def _best_fitting(moves, state, part, pending, start, noise):
+def _best_fitting(moves, state, part, start, noise):
     """Return the best of the moves that fit, from a place in the part on, and where to go on.
 
     The move is -1 where none fits.
     """
     best, best_p, compared = -np.inf, np.int64(-1), 0
     for lap in range(2 if start else 1):
-        end = start if lap else len(part)
-        k = next_fitting(pending, moves, state, part, 0 if lap else start)
-        while 0 <= k < end:
+        for k in range(0 if lap else start, start if lap else len(part)):
             p = part[k]
-            if moves.free[p] or may_start(
-                moves.rules, state.counts, moves.number[p], moves.target[p]
+            n = moves.target[p]
+            if (
+                state.todo[p]
+                and fits(moves.capacity, state.load, moves.new, p, n)
+                and (moves.free[p] or may_start(moves.rules, state.counts, moves.number[p], n))
             ):
-                score, compared = _scored(moves, state, pending, p, noise), compared + 1
+                score, compared = _score(moves, state, p) + _noise(state, noise), compared + 1
                 if score > best:
                     best, best_p = score, p
                 if compared == _MAX_COMPARED:
                     return best_p, k + 1
-            k = next_fitting(pending, moves, state, part, k + 1)
     return best_p, start
 
 
 @kernel
-def _force(moves, state, part, pending, max_hops, max_stops, noise):
+def _pending(state, part):
+    """Move the pending moves of a part to its front, return how many they are; changes `part`."""
+    left = 0
+    for p in part:
+        if state.todo[p]:
+            part[left] = p
+            left += 1
+    return left
+
+
+@allocating_kernel
+def _force(moves, state, part, max_hops, max_stops, noise):
     """Finish a part move by move: the best that fits, else a hop, else a stop; changes `state`.
 
     Returns whether all moves are made.
     """
-    at, made, length = 0, state.tally[STEPS], len(part)
-    left = begin_part(pending, moves, state, part, made)
+    at, made, length, enables = 0, state.tally[STEPS], len(part), np.empty(len(part))
+    left = _pending(state, part)
     while left > 0:
         if 2 * (state.tally[STEPS] - made) > length:
             at, made, length = 0, state.tally[STEPS], left
-        part = part[:left] if are_few(pending) else part
-        best_p, at = _best_fitting(moves, state, part, pending, at, noise)
+        part = part[:left]
+        best_p, at = _best_fitting(moves, state, part, at, noise)
         if best_p >= 0:
             _make(moves, state, best_p, moves.target[best_p])
         else:
-            read_nodes(pending, moves, state, part, state.tally[STEPS])
-            hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, pending)
+            for k in range(left):
+                enables[k] = _enables(moves, state, part[k])
+            hopped = state.tally[HOPS] < max_hops and _hop(moves, state, part, enables[:left])
             if not hopped and (
-                state.tally[STOPS] >= max_stops or not _stop(moves, state, part, pending)
+                state.tally[STOPS] >= max_stops or not _stop(moves, state, part, enables)
             ):
                 break
         _close(moves, state)
-        left = read_steps(pending, moves, state, part, state.tally[STEPS])
-    end_part(pending, part)
+        left = _pending(state, part)
     return left == 0
 
 
@@ -613,22 +639,19 @@ def order(moves, load, count, limit, max_hops, max_stops, noise, seed, ahead):
         _hop_ahead(moves, state, ahead, max_hops)
     _close(moves, state)
     todo, cuts = _parts(moves, state)
-    direct, complete, late, largest = FOUND, True, np.zeros(len(cuts), np.bool_), 0
+    direct, complete, late = FOUND, True, np.zeros(len(cuts), np.bool_)
     for k in range(len(cuts) - 1):
         if cuts[k] < cuts[k + 1]:
             part, result = todo[cuts[k] : cuts[k + 1]], UNKNOWN
             if len(part) <= min(limit, _MAX_SEARCHED):
                 result = _search(moves, state, part, limit, noise)
             if result != FOUND:
-                late[k], largest = True, max(largest, len(part))
+                late[k] = True
             direct = NONE if NONE in (result, direct) else min(direct, result)
-    if largest:
-        pending = pending_moves(moves, largest)
-        for k in range(len(cuts) - 1):
-            if late[k]:
-                part = todo[cuts[k] : cuts[k + 1]]
-                made = _force(moves, state, part, pending, max_hops, max_stops, noise)
-                complete = made and complete
+    for k in range(len(cuts) - 1):
+        if late[k]:
+            part = todo[cuts[k] : cuts[k + 1]]
+            complete = _force(moves, state, part, max_hops, max_stops, noise) and complete
     if complete and state.tally[HOPS] + state.tally[STOPS] == 0:
         direct = FOUND
     elif direct == FOUND:

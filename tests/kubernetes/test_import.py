@@ -522,7 +522,7 @@ POOLS: list[tuple[str, Json]] = [
 
 @pytest.mark.parametrize("spec", [spec for _, spec in POOLS], ids=[name for name, _ in POOLS])
 @pytest.mark.parametrize(
-    "method", ["repack", "decomposition", "two-phase", "rolling-update", "recreate", "nsga2"]
+    "method", ["repack", "decomposition", "rolling-update", "recreate", "nsga2"]
 )
 def test_rules_about_nodes_are_kept_by_every_method(run: Import, spec: Json, method: str) -> None:
     """Plain pods never reach the tainted nodes, pods of the pool never leave it, at any point."""

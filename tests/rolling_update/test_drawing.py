@@ -30,7 +30,7 @@ def problem() -> RollingUpdate:
 def test_a_timeline_ends_where_the_referee_does(problem: RollingUpdate) -> None:
     """Peaks of a feasible plan are within capacities; the nodes that empty are no longer paid."""
     for plan in (
-        baselines.two_phase_plan(problem, np.random.default_rng(0)),
+        baselines.rolling_update_plan(problem),
         repack(Task(problem, problem.objectives, Budget(), 1)).points[0].plan,
     ):
         course = timeline(problem.arrays, problem.steps(plan))

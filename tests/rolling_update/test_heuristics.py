@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
 from placeopt.rolling_update import baselines
-from placeopt.rolling_update.baselines import recreate, rolling_update, two_phase
+from placeopt.rolling_update.baselines import recreate, rolling_update
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import further_plans, repack
 
@@ -214,74 +214,15 @@ def test_a_budget_ends_the_search_and_leaves_what_it_has() -> None:
 # -- the schemes of the paper -------------------------------------------------------------------
 
 
-def test_the_two_readings_of_the_cluster_choice() -> None:
-    """The text takes the empty cluster, the literal argmin the loaded one."""
-    nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 10, 10, 1.0)]
-    apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 2, 2, 2), ("y", "n0", 2, 2, 2)]}
-    document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
-    document["applications"][0]["reschedulable"] = False
-    problem = RollingUpdate.from_document(document)
-    rng = np.random.default_rng(0)
-    assert {s["to"] for s in baselines.two_phase_plan(problem, rng, "text")["steps"]} == {"n1"}
-    assert baselines.two_phase_plan(problem, rng, "argmin")["steps"] == []
-    with pytest.raises(UsageError, match=r"reading of two-phase is 'txt'.*legal: text, argmin"):
-        placeopt.solve(problem, "two-phase", reading="txt")
-
-
-def test_algorithm_1_as_printed_forgets_tight_microservices_without_room() -> None:
-    """The chosen cluster holds x alone; y joins the rest, or runs on as it is."""
-    nodes = [("n0", "c0", 10, 10, 1.0), ("n1", "c1", 3, 3, 1.0)]
-    apps = {"fixed": [("f", "n0", 4, 4)], "a": [("x", "n0", 3, 3, 2), ("y", "n0", 3, 3, 2)]}
-    document = instance(nodes, apps, {"a": [("x", "y", 20.0)]}).to_document()
-    document["applications"][0]["reschedulable"] = False
-    problem = RollingUpdate.from_document(document)
-    rng = np.random.default_rng(0)
-    for unplaced, moved in (("join", ["x", "y"]), ("leave", ["x"])):
-        plan = baselines.two_phase_plan(problem, rng, unplaced=unplaced)
-        assert sorted(step["microservice"] for step in plan["steps"]) == moved
-    forgotten = [v for v in problem.evaluate(plan).violations if v.kind != "latency"]
-    assert forgotten, "y is not at its new size"
-
-
-@pytest.mark.parametrize("order", ["paper", "random", "random-strict"])
-def test_the_ordering_phase_stops_what_blocks(order: baselines.MoveOrder) -> None:
-    """Two full nodes that the allocation makes swap."""
-    nodes = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
-    apps = {
-        "a": [("m", "n0", 6, 2, 6, {"new_memory_mib": 9})],
-        "b": [("m", "n1", 6, 9, 6, {"new_memory_mib": 2})],
-    }
-    problem = instance(nodes, apps)
-    front = two_phase(Task(problem, problem.objectives, Budget(), 1), order=order)
-    assert values(front) == [(2.0, 2.0, 1.0)]
-
-
-def test_a_strict_random_order_stops_what_does_not_fit_at_its_turn() -> None:
-    """Moves that fit only after others: Algorithm 2 waits, the fixed order stops them."""
-    orders = get_args(baselines.MoveOrder)
-    stopped = dict.fromkeys(orders, 0)
-    for seed in range(5):
-        problem = RollingUpdate.generate(seed, clusters=4)
-        for order in orders:
-            rng = np.random.default_rng(seed)
-            plan = baselines.two_phase_plan(problem, rng, "text", order)
-            verdict = problem.evaluate(plan)
-            assert verdict.feasible
-            stopped[order] += int(verdict.values[2])
-    assert stopped["random-strict"] > 3 * max(stopped["paper"], stopped["random"])
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_schemes_on_the_papers_instances(seed: int) -> None:
-    """Rolling updates stop nothing, recreating stops everything, two phases keep all limits."""
+    """Rolling updates stop nothing, recreating stops everything."""
     problem = RollingUpdate.generate(seed, clusters=4)
     of = {
-        "two-phase": baselines.two_phase_plan(problem, np.random.default_rng(seed)),
         "rolling-update": baselines.rolling_update_plan(problem),
         "recreate": baselines.recreate_plan(problem),
     }
     verdicts = {name: problem.evaluate(plan) for name, plan in of.items()}
-    assert verdicts["two-phase"].feasible
     assert verdicts["rolling-update"].values[1:] == (50.0, 0.0)
     assert verdicts["recreate"].values[1:] == (50.0, 50.0)
     assert {
@@ -292,7 +233,7 @@ def test_the_schemes_on_the_papers_instances(seed: int) -> None:
 
 def test_the_schemes_as_methods() -> None:
     problem = RollingUpdate.generate(0)
-    for method in (two_phase, rolling_update, recreate):
+    for method in (rolling_update, recreate):
         front = method(Task(problem, problem.objectives, Budget(), 0))
         assert front.runs[0].evaluations == 1
         assert front.points or front.rejected is not None

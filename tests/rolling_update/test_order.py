@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from placeopt.rolling_update import order as kernels
-from placeopt.rolling_update import pending
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.reach import Reach, plan_moves
 from placeopt.rolling_update.rules.tables import tables
@@ -134,44 +129,6 @@ def test_hops_and_stops_finish_what_has_no_direct_order(noise: float) -> None:
         hops, stops = hops + int(state.tally[2]), stops + int(state.tally[3])
     assert hops > 20
     assert stops > 20
-
-
-def draw_full(rng: np.random.Generator) -> tuple[Any, np.ndarray]:
-    """Return moves between nodes that are almost full, before and after, and their loads."""
-    home, size = rng.integers(0, 8, 48), np.repeat([[1, 3], [3, 1], [4, 4]], 16, axis=0)
-    target = np.concatenate([rng.permutation(home[k : k + 16]) for k in (0, 16, 32)])
-    load = np.zeros((8, 2), np.int64)
-    np.add.at(load, home, size)
-    some, hosts = np.ones(48, bool), np.bincount(home, minlength=8)
-    room = load + rng.integers(0, 4, (8, 2))
-    nodes = RULES, -1, room, rng.random(8) < 0.9, home, size, size, target
-    return kernels.grouped(np.arange(48), some, *nodes, rng.random(48) < 0.1, hosts), load
-
-
-def compare_few_with_many() -> None:
-    """Order moves as few, then as many; in a process where Python runs the kernels."""
-    rng, hops, stops, none = np.random.default_rng(6), 0, 0, np.zeros(48, bool)
-    for work, load in (draw_full(rng) for _ in range(30)):
-        steps = []
-        for few in (63, 0):
-            pending.FEW = few
-            state, _, complete = kernels.order(work, load, NOTHING, 0, MANY, MANY, 0.0, 3, none)
-            assert complete
-            steps.append(state.steps[: state.tally[0]].tolist())
-        assert steps[0] == steps[1]
-        hops, stops = hops + int(state.tally[2]), stops + int(state.tally[3])
-    assert hops > 25
-    assert stops > 10
-
-
-def test_few_moves_are_ordered_as_they_would_be_among_many() -> None:
-    code = "import test_order; test_order.compare_few_with_many()"
-    subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        cwd=Path(__file__).parent,
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        check=True,
-    )
 
 
 def two_full_nodes(spare: bool) -> RollingUpdate:
