@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from placeopt.evolve.pymoo_adapter import EncodedProblem as EncodedProblem
     from placeopt.evolve.pymoo_adapter import Sample as Sample
     from placeopt.evolve.pymoo_adapter import Variation as Variation
-    from placeopt.exact.hooks import Hooks as Hooks
     from placeopt.exact.objectives import declare as declare
     from placeopt.exact.objectives import remember as remember
     from placeopt.multi_cluster.environment import batch as multi_cluster_batch  # noqa: F401
@@ -108,7 +107,6 @@ _OF: dict[str, str] = {
     "core.task": "Candidate Task",
     "core.weights": "read_weights",
     "evolve.pymoo_adapter": "EncodedProblem Sample Variation",
-    "exact.hooks": "Hooks",
     "exact.objectives": "declare remember",
     "plot.markup": "Bar Cell paragraphs table",
     "plot.scene": "Scene",

@@ -14,7 +14,6 @@ from placeopt import environments, registry
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
 from placeopt.core.spec import Additions, Entry, Method, ProblemSpec, added, load, take_over
-from placeopt.exact.hooks import require_model
 
 #: Members that are text or records, and those of the others that are no functions.
 _PLAIN = ("kind", "auto", "auto_alone", "quick", "gap_of", "methods")
@@ -111,6 +110,8 @@ def _check(spec: ProblemSpec) -> None:
     if plan is not None and not (isinstance(plan, type) and issubclass(plan, BaseModel)):
         raise _wrong(spec, "plan", plan, "give a pydantic class, such as a Record")
     if "model" in objects:
+        from placeopt.exact.objectives import require_model  # it imports Pyomo
+
         try:
             require_model(objects["model"], spec.kind)
         except UnsupportedError as error:

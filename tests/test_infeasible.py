@@ -23,7 +23,7 @@ from placeopt.cli import app
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
-from placeopt.exact.epsilon_constraint import Hooks, solve_model
+from placeopt.exact.epsilon_constraint import solve_model
 from placeopt.temporal import model as temporal
 
 
@@ -78,8 +78,7 @@ def solve_changed(limit: float, seconds: float = 60) -> Front:
     asked = problem(FIVE_POINTS)
     model = temporal.build(asked)
     model.mine = pyo.Constraint(expr=model.cost_usd <= limit)
-    hooks = Hooks(temporal.extract)
-    return solve_model(Task(asked, budget=Budget(seconds=seconds)), model, hooks)
+    return solve_model(Task(asked, budget=Budget(seconds=seconds)), model)
 
 
 def test_a_changed_model_without_a_solution_gives_no_plans_that_break_it() -> None:

@@ -453,7 +453,8 @@ class CompiledEpisodes:
 class ModelModule(Protocol):
     """The Pyomo model of a problem: what `ProblemSpec.model` names, mostly a module.
 
-    It may have ``HOOKS`` as well, a `placeopt.exact.hooks.Hooks`, which help the exact methods.
+    It may have ``size(problem, **options)`` as well: about how many coefficients the model has.
+    What `placeopt.exact.objectives.remember` notes on a model helps the exact methods.
     """
 
     def build(self, problem: Any, /, **options: Any) -> Any:

@@ -20,7 +20,6 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 
 
@@ -231,7 +230,3 @@ def assign(model: pyo.ConcreteModel, plan: Plan) -> bool:
     for (a, k), reached in model.reaches.items():
         reached.set_value(int(model.levels[a][k] <= model.farthest[a].value))
     return True
-
-
-#: What helps the exact search in this model.
-HOOKS = Hooks(extract, assign=assign, size=size)

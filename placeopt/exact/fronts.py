@@ -55,7 +55,6 @@ def front_of(
     plan_of: Callable[[Any], Plan],
     *,
     method: str,
-    proven: Callable[[Any], bool] = lambda payload: True,
     lossless: bool = True,
     parameters: dict[str, Any] | None = None,
     libraries: Sequence[str] = (),
@@ -67,16 +66,14 @@ def front_of(
 
     Parameters
     ----------
-    plan_of, proven : callable
-        The plan of a payload, and whether a proof may be claimed for it.
+    plan_of : callable
+        The plan of a payload.
     lossless : bool
         False where the oracle does not see all plans: nothing is proven then, nor complete.
     """
     searched = search.objectives or task.objectives
     candidates = [
-        Candidate(
-            plan_of(point.payload), *(_proof(search, point, searched, proven) if lossless else ())
-        )
+        Candidate(plan_of(point.payload), *(_proof(search, point, searched) if lossless else ()))
         for point in search.points
     ]
     return task.front(
@@ -91,15 +88,12 @@ def front_of(
 
 
 def _proof(
-    search: Enumeration,
-    point: Found,
-    objectives: Sequence[Objective],
-    proven: Callable[[Any], bool],
+    search: Enumeration, point: Found, objectives: Sequence[Objective]
 ) -> tuple[str, float | None]:
     """Return status and gap of a point."""
     precision = Precision(np.array([o.step is not None for o in objectives]))
     gap = search.gap(point.values, precision)
-    return ("optimal", None) if gap is None and proven(point.payload) else ("bounded", gap or 0.0)
+    return ("optimal", None) if gap is None else ("bounded", gap)
 
 
 def too_short_to_load(budget: Budget) -> str:

@@ -13,6 +13,7 @@ from pyomo.core.expr.numvalue import as_numeric
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
 from placeopt.core.fronts.values import Objective, Sense
 from placeopt.exact.curves import quadratic
+from placeopt.exact.objectives import origin_of
 
 _WORDS = {"min": "minimised", "max": "maximised"}
 _SENSES: dict[Any, Sense] = {"min": "min", "max": "max", pyo.minimize: "min", pyo.maximize: "max"}
@@ -102,11 +103,6 @@ def _own(model: pyo.ConcreteModel) -> Iterator[tuple[Objective, Any]]:
         for component in block.component_objects(pyo.Objective, descend_into=False):
             if component.name not in ours:
                 yield from _of_component(component)
-
-
-def origin_of(model: pyo.ConcreteModel) -> Any:
-    """Return what the build of a placeopt model remembers of its problem, None for other models."""
-    return vars(model).get("placeopt_origin")
 
 
 def _of_component(component: Any) -> Iterator[tuple[Objective, Any]]:

@@ -17,15 +17,16 @@ from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
-from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Point, Run, Status, names_of
+from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Plan, Point, Run, Status, names_of
 from placeopt.core.runs.versions import versions
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.domains import legal_value
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
 from placeopt.exact.fronts import in_values
-from placeopt.exact.goals import Goal, origin_of
+from placeopt.exact.goals import Goal
 from placeopt.exact.memory import STATUSES, Enumeration, Found
+from placeopt.exact.objectives import origin_of
 from placeopt.exact.oracles import Oracle, SparseSolution
 from placeopt.exact.solver_registry import LIBRARIES, require_fit
 from placeopt.exact.whole_rows import exactly
@@ -152,16 +153,15 @@ class ModelSearch:
         """
         recorder = Recorder([goal.name for goal in self.goals], self.signs)
         self.budget.witness = recorder
-        cuts = self.cuts
-        oracle = Oracle(
-            self.compiled, self.budget, facts["solver"], options=facts["options"], cuts=cuts
-        )
+        origin, options = self.origin, facts["options"]
+        oracle = Oracle(self.compiled, self.budget, facts["solver"], options=options, origin=origin)
+        has_cuts = origin is not None and origin.cuts is not None
         search = self._search(
             oracle,
             known=[] if start is None else self._known(start),
             proven=None if start is None else self._proven(start),
             # Cuts and tangents change later questions.
-            jobs=1 if cuts is not None or self.compiled.squares else facts["jobs"],
+            jobs=1 if has_cuts or self.compiled.squares else facts["jobs"],
             max_points=max_points,
             on_found=None if on_point is None else lambda found: on_point(self.point(found)),
         )
@@ -219,16 +219,6 @@ class ModelSearch:
             return None if answer.values is None else Found(answer.values, answer.payload)
 
         return extreme_points(least, len(self.goals))
-
-    @property
-    def cuts(self) -> Callable[[], Sequence[Any]] | None:
-        """What excludes solutions that are no plans, None where all are."""
-        return None if self.origin is None or self.origin.cuts is None else self._cuts
-
-    def _cuts(self) -> Sequence[Any]:
-        """Return rows that exclude the solution which the model holds, if it is no plan."""
-        plan = self.origin.extract(self.model)
-        return self.origin.cuts(self.model, self.origin.problem, plan)
 
     def _known(self, start: Front) -> list[Found]:
         """Return the points of a front of this model that are still feasible."""
@@ -301,7 +291,7 @@ class ModelSearch:
         """Return a solution as a point, with the plan of its problem where it is one."""
         values = tuple(self._values(np.array([found.values]))[0].tolist())
         values = self._with_true_values(values, found.payload.x)
-        planned = None if self.origin is None else self._plan(found, values)
+        planned = self._plan(found, values)
         if planned is None:
             planned = values, self._variables(found.payload)
         return Point(planned[0], planned[1], status, gap, METHOD)
@@ -321,20 +311,23 @@ class ModelSearch:
 
     def _plan(
         self, found: Found, values: tuple[float, ...]
-    ) -> tuple[tuple[float, ...], dict[str, Any]] | None:
+    ) -> tuple[tuple[float, ...], Plan] | None:
         """Return the referee's values and the plan, None where a solution is none.
 
         Goals that the problem does not know keep the model's values.
         """
+        origin = self.origin
+        if origin is None:
+            return None
         self.compiled.load(found.payload.x)
         try:
-            plan = self.origin.extract(self.model)
-            verdict = self.origin.problem.evaluate(plan)
+            plan = origin.extract(self.model)
+            verdict = origin.problem.evaluate(plan)
         except _NO_PLAN:
             return None
         if not verdict.feasible:
             return None
-        known = names_of(self.origin.problem.objectives)
+        known = names_of(origin.problem.objectives)
         judged = list(values)
         for k, goal in enumerate(self.goals):
             if goal.name not in known or goal.expression is not self.model.component(goal.name):

@@ -1,16 +1,24 @@
-"""Objectives and epsilon bounds, declared the same way on every model."""
+"""What a problem declares of its Pyomo model: goals, epsilon bounds, and the way to plans."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyomo.environ as pyo
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.fronts.values import Plan
+from placeopt.core.fronts.values import Objective, Plan
+from placeopt.core.interfaces import ModelModule
+from placeopt.core.problem import Problem
+
+if TYPE_CHECKING:
+    from placeopt.exact.compiled_model import Cut
+
+#: Rows that exclude a solution of a model (model, problem, plan); none for one that may stay.
+Cuts = Callable[[Any, Any, Plan], "Sequence[Cut]"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,28 +38,78 @@ class ModelOrigin:
         ``cuts(model, problem, plan)``: rows that exclude a solution which is no plan.
     assign : callable, optional
         ``assign(model, plan)``: give the variables the values of a plan; whether the model can.
+    omitted : str
+        In words, the plans of the problem that the model leaves out, so that proofs in it do not
+        hold for the problem; empty where none matters.
     """
 
     problem: Any
-    goals: tuple[Any, ...]
+    goals: tuple[Objective, ...]
     objective_names: frozenset[str]
     extract: Callable[[Any], Plan]
-    cuts: Callable[..., Any] | None = None
+    cuts: Cuts | None = None
     assign: Callable[[Any, Plan], bool] | None = None
+    omitted: str = ""
 
 
 def remember(
     model: pyo.ConcreteModel,
     problem: Any,
     extract: Callable[[Any], Plan],
-    cuts: Callable[..., Any] | None = None,
+    cuts: Cuts | None = None,
     assign: Callable[[Any, Plan], bool] | None = None,
+    omitted: str = "",
 ) -> pyo.ConcreteModel:
-    """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans."""
-    goals = tuple(o for o in problem.objectives if o.name in model.OBJECTIVES)
+    """Let a finished model remember its problem, so that `placeopt.enumerate` returns plans.
+
+    Arguments are as of `ModelOrigin`.
+    """
+    goals = tuple(o for o in problem.objectives if model.component(o.name) is not None)
     names = frozenset(c.name for c in model.component_objects(pyo.Objective))
-    model.placeopt_origin = ModelOrigin(problem, goals, names, extract, cuts, assign)
+    model.placeopt_origin = ModelOrigin(problem, goals, names, extract, cuts, assign, omitted)
     return model
+
+
+def origin_of(model: pyo.ConcreteModel) -> ModelOrigin | None:
+    """Return what a model remembers of its problem, None for models that placeopt did not build."""
+    return vars(model).get("placeopt_origin")
+
+
+def require_model(module: Any, kind: str) -> None:
+    """Raise unless something has the functions of a `ModelModule`.
+
+    Raises
+    ------
+    UnsupportedError
+        Names the function that is missing, and the kind of the problem.
+    """
+    for name in ("build", "extract"):
+        if not (hasattr(module, name) and callable(getattr(module, name))):
+            raise UnsupportedError(
+                f"the model of {kind} has no function {name!r}; "
+                "see placeopt.core.interfaces.ModelModule"
+            )
+
+
+def built(
+    module: ModelModule, problem: Problem, goals: Sequence[str], options: Mapping[str, Any]
+) -> pyo.ConcreteModel:
+    """Return the model of a problem, which remembers where it comes from.
+
+    Raises
+    ------
+    UnsupportedError
+        It is no model of Pyomo, or lacks a goal.
+    """
+    model, whose = module.build(problem, **options), f"the model of {problem.problem}"
+    if not isinstance(model, pyo.ConcreteModel):
+        raise UnsupportedError(
+            f"{whose} is of type {type(model).__name__}; build returns a pyomo ConcreteModel"
+        )
+    for name in goals:
+        if model.component(name) is None:
+            raise UnsupportedError(f"{whose} has no Expression or Objective {name!r}, its goal")
+    return model if origin_of(model) else remember(model, problem, module.extract)
 
 
 def declare(model: pyo.ConcreteModel, expressions: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +12,22 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
+from placeopt.core.fronts.values import Plan
 from placeopt.exact.curves import lifted
 from placeopt.exact.extreme import least_vertex
-from placeopt.exact.memory import Answer
+from placeopt.exact.fronts import in_units
+from placeopt.exact.memory import Answer, Found
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Outcome, solve
 
 if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
+    from placeopt.exact.objectives import ModelOrigin
 
 #: Values that are so near to a whole number of units are that number.
 _NEARLY_WHOLE = 1e-3
+#: How far a value may be from a multiple of the step that a model shows, relatively.
+_OFF_STEP = 1e-6
 #: Tolerances where a solver's own is too large: at which real terms are nearly exact, and at which
 #: the whole numbers are right that a solution is rounded to.
 _SMALL_TOLERANCE, _WHOLE_TOLERANCE = 1e-9, 1e-7
@@ -84,8 +89,8 @@ class Oracle:
     seed : int
     options : mapping, optional
         The solver's own options.
-    cuts : callable, optional
-        ``cuts()`` returns rows that exclude the solution which the model holds, if it is none.
+    origin : ModelOrigin, optional
+        Of a problem's model: its ``cuts`` exclude solutions that are no plans.
 
     Attributes
     ----------
@@ -100,10 +105,10 @@ class Oracle:
         solver: str,
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
-        cuts: Callable[[], Sequence[Any]] | None = None,
+        origin: ModelOrigin | None = None,
     ):
         self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
-        self.options, self.cuts = options or {}, cuts
+        self.options, self.origin = options or {}, origin
         self.floors: Sequence[float] = compiled.floors
         self.lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
@@ -350,12 +355,8 @@ class Oracle:
             Of the objectives, in units.
         """
         assert outcome.x is not None
-        if self.cuts is not None:
-            with self.lock:
-                self.compiled.load(outcome.x)
-                if rows := self.cuts():
-                    self.compiled.add(rows)
-                    return None
+        if self.is_cut_off(outcome.x):
+            return None
         if self._adds_tangents(outcome.x):
             return None
         x = self._polished(outcome.x, weights, limits)
@@ -369,6 +370,23 @@ class Oracle:
         if units is None:
             return Answer("doubtful", outcome.bound)
         return Answer(outcome.status, outcome.bound, units, values, SparseSolution.of(x))
+
+    def is_cut_off(self, x: np.ndarray) -> bool:
+        """Whether a solution is no plan; rows that exclude it are added then."""
+        has_cuts = self.origin is not None and self.origin.cuts is not None
+        return has_cuts and self._plan_of(x) is None
+
+    def _plan_of(self, x: np.ndarray) -> Plan | None:
+        """Return the plan of a solution; None if it is none, and rows were added."""
+        origin, model = self.origin, self.compiled.model
+        assert origin is not None
+        with self.lock:
+            self.compiled.load(x)
+            plan = origin.extract(model)
+            rows = () if origin.cuts is None else origin.cuts(model, origin.problem, plan)
+            if rows:
+                self.compiled.add(rows)
+        return None if rows else plan
 
     def _adds_tangents(self, x: np.ndarray) -> bool:
         """Whether a solution has less than some squares, of which it adds tangents."""
@@ -412,6 +430,72 @@ class Oracle:
                 )
             units.append(float(whole))
         return tuple(units)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A plan, and the solver's vector of it where there is one."""
+
+    plan: Plan
+    x: np.ndarray | None = None
+
+
+class JudgedOracle(Oracle):
+    """Answers with plans of a problem. The referee judges each, so that no answer is in doubt."""
+
+    origin: ModelOrigin
+
+    def ways(self, careful: bool) -> Sequence[Way]:
+        """Return one way: the referee judges what the solver says."""
+        return (Way(self.solver, careful=careful),)
+
+    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
+        """Every answer is: the referee has judged it."""
+        return True
+
+    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
+        """Return the plan of a solution and its values; None where a cut excludes it."""
+        assert outcome.x is not None
+        plan = self._plan_of(outcome.x)
+        if plan is None:
+            return None
+        claimed = self.compiled.values(outcome.x)
+        solution = Solution(plan, outcome.x)
+        return Answer(outcome.status, outcome.bound, self._judge(plan), claimed, solution)
+
+    def _judge(self, plan: Plan) -> tuple[float, ...] | None:
+        """Return the referee's values of a plan in units, None where it breaks the instance."""
+        problem = self.origin.problem
+        verdict = problem.evaluate(plan)
+        values = [verdict.values[c] for c in problem.columns(self.compiled.objectives)]
+        if not verdict.feasible:
+            return None
+        self._require_steps(values)
+        return in_units(values, self.compiled.objectives)
+
+    def _require_steps(self, values: Sequence[float]) -> None:
+        """Raise where a value of the referee contradicts the step that the model shows."""
+        for value, objective in zip(values, self.compiled.objectives, strict=True):
+            units = value / (objective.step or 1.0)
+            off = abs(units - round(units)) > _OFF_STEP * max(1.0, abs(units))
+            if objective.step is not None and off:
+                raise UsageError(
+                    f"the referee of {self.origin.problem.problem} says {objective.name} is "
+                    f"{value:.12g}, but by the model it is a multiple of {objective.step:g}; "
+                    "referee and model have to agree"
+                )
+
+    def known(self, plans: Iterable[Plan]) -> list[Found]:
+        """Return feasible plans as points, with vectors of the model where it can express them."""
+        origin, result = self.origin, []
+        for plan in plans:
+            values = self._judge(plan)
+            if values is None:
+                continue
+            fits = origin.assign is not None and origin.assign(self.compiled.model, plan)
+            if fits or not origin.omitted:
+                result.append(Found(values, Solution(plan, self.compiled.read() if fits else None)))
+        return result
 
 
 def _surest(answers: Sequence[Answer], objective: int) -> Answer:

@@ -16,7 +16,6 @@ import pyomo.environ as pyo
 
 from placeopt.core.fronts.values import Plan
 from placeopt.exact.compiled_model import Cut
-from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.move_order import Moves, shortest
@@ -217,7 +216,3 @@ def cuts(model: pyo.ConcreteModel, problem: Rescheduling, plan: Plan) -> Sequenc
     if needed is not None:
         terms[model.hops] = -1.0
     return (Cut(terms, float(extra * ones - extra)),)
-
-
-#: What helps the exact search in this model.
-HOOKS = Hooks(extract, cuts=cuts, size=size)

@@ -23,9 +23,9 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.limits import fewest, in_steps
 from placeopt.core.task import Task
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.epsilon_constraint import Hooks, ModelOracle, Solution
 from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
 from placeopt.exact.memory import Enumeration, Found
+from placeopt.exact.oracles import JudgedOracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.end_state import EndState, cheapest_end
 from placeopt.rolling_update.instance import RollingUpdate
@@ -212,6 +212,7 @@ class _Decomposition:
         Its goals are cost, starts and what is lost at worst, of those that are asked for.
         """
         from placeopt.exact.compiled_model import CompiledModel
+        from placeopt.exact.objectives import ModelOrigin
         from placeopt.rolling_update import model as models
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())
@@ -219,14 +220,8 @@ class _Decomposition:
         goals = tuple(o for o in timeless if o.name in wanted) or timeless[:1]
         model = models.build_static(self.problem)
         compiled = CompiledModel(model, goals)
-        oracle = ModelOracle(
-            problem=self.problem,
-            compiled=compiled,
-            hooks=Hooks(self._extract, cuts=self._cut),
-            budget=budget,
-            solver=self.solver,
-            seed=self.seed,
-        )
+        origin = ModelOrigin(self.problem, goals, frozenset(), self._extract, self._cut)
+        oracle = JudgedOracle(compiled, budget, self.solver, self.seed, origin=origin)
         columns, known = self.problem.columns(goals), []
         for plan in self.plans:
             values = self._values(plan)

@@ -17,7 +17,6 @@ from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Plan
-from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.limits.model import add_limits, assign_limits
@@ -90,7 +89,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
                 model.move[m, n, t].fix(0)
     starts = _total(x for (m, _, _), x in model.move.items() if not a.removed[m])
     _declare(model, starts)
-    return remember(model, problem, extract, assign=assign)
+    return remember(model, problem, extract, assign=assign, omitted=OMITTED)
 
 
 def build_static(problem: RollingUpdate) -> pyo.ConcreteModel:
@@ -133,11 +132,6 @@ def size(problem: RollingUpdate, *, slots: Slots = None) -> int:
 
 #: What the time-indexed model cannot express.
 OMITTED = "plans with stops or hops"
-
-
-def lossless(problem: RollingUpdate, *, slots: Slots = None) -> bool:
-    """Return False: plans with hops or stops, which the model does not see, may cost less."""
-    return False
 
 
 def extract(model: pyo.ConcreteModel) -> dict[str, Any]:
@@ -403,13 +397,3 @@ def _load_after(model: pyo.ConcreteModel, n: int, r: int, t: int) -> Any:
         for m in model.leavers[n]
     )
     return _load_before(model, n, r, t) + arrived - left
-
-
-#: What helps the exact search in this model.
-HOOKS = Hooks(
-    extract,
-    assign=assign,
-    size=size,
-    covers=lossless,
-    omitted=OMITTED,
-)

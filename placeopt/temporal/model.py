@@ -16,7 +16,6 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
-from placeopt.exact.hooks import Hooks
 from placeopt.exact.objectives import declare, remember
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
@@ -67,7 +66,8 @@ def build(
             "interruption": _interruption(model),
         },
     )
-    return remember(model, problem, extract, assign=assign)
+    omitted = "" if _sees_all(problem, options["copies"]) else OMITTED
+    return remember(model, problem, extract, assign=assign, omitted=omitted)
 
 
 def _checked(**options: Any) -> dict[str, Any]:
@@ -370,9 +370,8 @@ def size(problem: Temporal, **options: Any) -> int:
 OMITTED = "plans with more machines of an offer than it has copies"
 
 
-def lossless(problem: Temporal, **options: Any) -> bool:
+def _sees_all(problem: Temporal, copies: int | None) -> bool:
     """Return whether the model has enough copies of every machine to reach the whole front."""
-    copies = _checked(**options)["copies"]
     if copies is None:
         return True
     limits = [offer.max_instances for offer in problem.offers]
@@ -380,7 +379,3 @@ def lossless(problem: Temporal, **options: Any) -> bool:
         copies >= enough_copies(problem, k) or (limit is not None and copies >= limit)
         for k, limit in enumerate(limits)
     )
-
-
-#: What helps the exact search in this model.
-HOOKS = Hooks(extract, assign=assign, size=size, covers=lossless, omitted=OMITTED)

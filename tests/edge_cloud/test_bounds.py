@@ -13,6 +13,7 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
 from placeopt.edge_cloud.local_search.prices import Relaxation
 from placeopt.exact import epsilon_constraint
+from placeopt.exact.oracles import JudgedOracle
 from placeopt.registry import method
 from placeopt.rollout import rollout
 
@@ -73,7 +74,7 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
     problem = EdgeCloud.generate(5, applications=6, near=3, far=2, cloud=1, load=1.0)
     asked: list[tuple[bool, bool]] = []
     found: list[tuple[float, ...]] = []
-    minimise = epsilon_constraint.ModelOracle.minimise
+    minimise = JudgedOracle.minimise
 
     def listen(self, objective, limits, **settings):
         within = any(
@@ -85,7 +86,7 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
             found.append(answer.values)
         return answer
 
-    monkeypatch.setattr(epsilon_constraint.ModelOracle, "minimise", listen)
+    monkeypatch.setattr(JudgedOracle, "minimise", listen)
     front = epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=30)), grid=6)
     assert all(within for within, given in asked if given)
     assert sum(given for _, given in asked) >= 1

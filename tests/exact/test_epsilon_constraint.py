@@ -8,6 +8,7 @@ import itertools
 import sys
 import threading
 import time
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -20,7 +21,7 @@ from placeopt.core.task import Task
 from placeopt.exact import engines, solvers
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.engines import Reply
-from placeopt.exact.epsilon_constraint import Hooks, run, solve_model
+from placeopt.exact.epsilon_constraint import run, solve_model
 from placeopt.portfolio import run_method
 from placeopt.temporal import model as temporal
 from placeopt.temporal.instance import Temporal
@@ -439,26 +440,6 @@ def test_objectives_of_very_fine_steps_are_real_valued():
 # -- what a problem may add ------------------------------------------------------------------------
 
 
-def solve_with(problem, **hooks):
-    return solve_model(
-        Task(problem, budget=Budget(seconds=60)),
-        temporal.build(problem),
-        Hooks(temporal.extract, **hooks),
-    )
-
-
-def test_plans_that_do_not_validate_are_not_proven():
-    problem = tiny(3)
-    front = solve_with(
-        problem,
-        validate=lambda problem, plan: all(i["pricing"] != "spot" for i in plan["instances"]),
-    )
-    assert same(front, nondominated(truth_of(3)))
-    for point in front.points:
-        spot = any(i["pricing"] == "spot" for i in point.plan["instances"])
-        assert point.status == ("bounded" if spot else "optimal")
-
-
 def test_cuts_exclude_plans():
     problem = tiny(3)
     asked = []
@@ -469,7 +450,9 @@ def test_cuts_exclude_plans():
             return ()
         return (Cut(pyo.ComponentMap((variable, 1.0) for variable in model.spot.values()), 0.0),)
 
-    front = solve_with(problem, cuts=cuts)
+    model = temporal.build(problem)
+    model.placeopt_origin = replace(model.placeopt_origin, assign=None, cuts=cuts)
+    front = solve_model(Task(problem, budget=Budget(seconds=60)), model)
     without = changed(problem, spot_usd_per_hour=None, spot_interruption=None)
     assert same(front, nondominated(brute_force(without)))
     assert {p.status for p in front.points} == {"optimal"}

@@ -9,7 +9,7 @@ import pyomo.environ as pyo
 
 from machine_reassignment.arrays import Arrays
 from machine_reassignment.instance import MachineReassignment
-from placeopt.plugins import Hooks, Plan, declare, remember
+from placeopt.plugins import Plan, declare, remember
 
 
 def build(problem: MachineReassignment) -> pyo.ConcreteModel:
@@ -177,6 +177,3 @@ def size(problem: MachineReassignment) -> int:
     a = problem.arrays
     each = 4 + 3 * len(a.load_cost) + 2 * len(a.needs) / max(1, len(a.spread))
     return int(len(a.home) * len(a.location) * each)
-
-
-HOOKS = Hooks(extract, size=size)

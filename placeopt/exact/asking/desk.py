@@ -86,7 +86,9 @@ class Desk:
             solver = choose(search.compiled.program)
         self.solver = solver or "highs"
         self.compiled, self.precision = search.compiled, search.compiled.precision
-        self.oracle = Oracle(self.compiled, budget, self.solver, options=options, cuts=search.cuts)
+        self.oracle = Oracle(
+            self.compiled, budget, self.solver, options=options, origin=search.origin
+        )
         self.free = np.full(self.count + len(more), math.inf)
         self.points: list[Point] = []
         #: For the facts of the run, beside what was asked for.

@@ -206,12 +206,9 @@ class _Search:
 
     def _point(self, x: np.ndarray) -> Point | None:
         """Return a solution as a point; None where it is no plan, and rows were added."""
-        desk, cuts = self.desk, self.desk.search.cuts
-        if cuts is not None:
-            desk.compiled.load(x)
-            if rows := cuts():
-                desk.compiled.add(rows)
-                return None
+        desk = self.desk
+        if desk.oracle.is_cut_off(x):
+            return None
         return desk.point(Found(tuple(self.units.tolist()), SparseSolution.of(x)), "heuristic")
 
     def _program(self) -> Program:

@@ -70,7 +70,7 @@ def _on(model: pyo.ConcreteModel, home: np.ndarray, m: int, n: int) -> Any:
 def _add_room(model: pyo.ConcreteModel) -> None:
     """Add that the nodes in use have room for all without any one of them: necessary, not enough.
 
-    `model.HOOKS` excludes deployments whose copies find no place one by one.
+    The search's cuts exclude deployments whose copies find no place one by one.
     """
     a = model.problem.arrays
     s, need = a.survival, a.new.sum(axis=0).tolist()
