@@ -7,9 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from forks import Forks
 
 MODULE = """
 from placeopt.core.kernels.compile import kernel
@@ -26,7 +28,33 @@ def outer(x):
 """
 
 
-def run(folder: Path, code: str, *arguments: str) -> str:
+@pytest.fixture(scope="module")
+def warm() -> Iterator[Forks]:
+    """Yield a process that has compiled a kernel, for whom numba's start costs no more."""
+    forks = Forks(
+        "import numba, numpy\nfrom placeopt.core.kernels.compile import kernel\n"
+        "from placeopt.core.runs import compiling\nnumba.njit(lambda x: x + 1)(1)"
+    )
+    yield forks
+    forks.end()
+
+
+@pytest.fixture
+def run(warm: Forks) -> Callable[..., str]:
+    """Return what runs code in a folder, in a process of its own, and returns what it printed."""
+
+    def run(folder: Path, code: str, *arguments: str) -> str:
+        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        code = f"import numba; numba.config.reload_config()\n{code}"  # of its own environment
+        done = warm.run(code, *arguments, code_path=folder, cwd=folder, environment=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return run
+
+
+def start(folder: Path, code: str, *arguments: str) -> str:
+    """As `run`, where numba is to compile for another CPU than this one."""
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
     return subprocess.run(
@@ -39,7 +67,7 @@ def run(folder: Path, code: str, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:
+def test_an_edit_of_a_callee_is_not_served_stale(run: Callable[..., str], tmp_path: Path) -> None:
     """The same file name, length and time of change, another constant: the new one is used; without
     an edit, the cache is.
     """
@@ -53,7 +81,9 @@ def test_an_edit_of_a_callee_is_not_served_stale(tmp_path: Path) -> None:
     assert seen == [("10 0", "10 1"), ("15 0", "15 1")]
 
 
-def test_another_way_to_compile_is_not_served_stale(tmp_path: Path) -> None:
+def test_another_way_to_compile_is_not_served_stale(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """Without an edit of a kernel, too: what `callee.py` does is part of the stamp."""
     (tmp_path / "same.py").write_text(MODULE.format(factor=2))
     code = (
@@ -97,7 +127,9 @@ CODE = "".join(
 )
 
 
-def test_an_edit_in_another_file_is_not_served_stale(tmp_path: Path) -> None:
+def test_an_edit_in_another_file_is_not_served_stale(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """A kernel, or a constant, of another file changes: the caller is compiled again, else not."""
     for name, (imports, call) in CALLERS.items():
         (tmp_path / f"{name}.py").write_text(CALLER.format(imports=imports, call=call))
@@ -126,7 +158,9 @@ print(read(Pair({first}=1, {second}=2)))
 """
 
 
-def test_fields_of_a_named_tuple_in_another_order_are_compiled_anew(tmp_path: Path) -> None:
+def test_fields_of_a_named_tuple_in_another_order_are_compiled_anew(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """The kernel's file does not import the class, and the types of its fields are the same."""
     (tmp_path / "uses.py").write_text(
         "from placeopt.core.kernels.compile import kernel\n\n"
@@ -139,7 +173,9 @@ def test_fields_of_a_named_tuple_in_another_order_are_compiled_anew(tmp_path: Pa
     assert run(tmp_path, "import tuples") == "2"
 
 
-def test_a_named_tuple_that_was_renamed_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_named_tuple_that_was_renamed_is_compiled_anew(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """The cache of the kernel names a class that is there no more."""
     (tmp_path / "uses.py").write_text(
         "from placeopt.core.kernels.compile import kernel\n\n"
@@ -165,7 +201,7 @@ def outer(x):
 """
 
 
-def test_constants_make_no_specialisations(tmp_path: Path) -> None:
+def test_constants_make_no_specialisations(run: Callable[..., str], tmp_path: Path) -> None:
     (tmp_path / "counted.py").write_text(COUNTED)
     code = "import counted; print(counted.outer(5), len(counted.inner._callee.overloads))"
     assert run(tmp_path, code) == "31 1"
@@ -192,7 +228,9 @@ def outermost(values, k):
 """
 
 
-def test_a_kernel_serves_kernels_and_python_in_any_order(tmp_path: Path) -> None:
+def test_a_kernel_serves_kernels_and_python_in_any_order(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """What only kernels call has no machine code of its own; an error comes through."""
     (tmp_path / "callees.py").write_text(CALLEES)
     start = "import numpy as np, callees as c; zeros = lambda: np.zeros(3); "
@@ -205,7 +243,7 @@ def test_a_kernel_serves_kernels_and_python_in_any_order(tmp_path: Path) -> None
     assert run(tmp_path, start + fails) == "k is negative"
 
 
-def test_who_watches_is_told_what_is_compiled(tmp_path: Path) -> None:
+def test_who_watches_is_told_what_is_compiled(run: Callable[..., str], tmp_path: Path) -> None:
     """Once for each kernel, and at the end; not when the cache has it. The collector runs again."""
     (tmp_path / "counted.py").write_text(COUNTED)
     code = (
@@ -225,7 +263,10 @@ def test_who_watches_is_told_what_is_compiled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("home_is_writable", [True, False])
 def test_where_the_folder_is_not_writable_the_users_cache_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home_is_writable: bool
+    run: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    home_is_writable: bool,
 ) -> None:
     """Where neither is, kernels work and say that they are not kept."""
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
@@ -283,7 +324,7 @@ def makes(n):
 """
 
 
-def test_arrays_stay_with_those_who_count_them(tmp_path: Path) -> None:
+def test_arrays_stay_with_those_who_count_them(run: Callable[..., str], tmp_path: Path) -> None:
     """What counts references and what does not hand no arrays to each other, or to Python."""
     (tmp_path / "arrays.py").write_text(ARRAYS)
     code = (
@@ -308,7 +349,9 @@ def test_arrays_stay_with_those_who_count_them(tmp_path: Path) -> None:
         assert said in line, call
 
 
-def test_a_kernel_that_is_marked_anew_is_compiled_anew(tmp_path: Path) -> None:
+def test_a_kernel_that_is_marked_anew_is_compiled_anew(
+    run: Callable[..., str], tmp_path: Path
+) -> None:
     """The file has the same length and time of change."""
     module = tmp_path / "edited.py"
     seen = []
@@ -341,7 +384,7 @@ print(placeopt.counted.outer(5), CLOCK.kernels)
 
 
 def test_what_a_wheel_brings_is_loaded_where_it_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compiled for any CPU, and only read; else the kernel is compiled, into the user's cache."""
 
@@ -359,7 +402,7 @@ def test_what_a_wheel_brings_is_loaded_where_it_fits(
     with monkeypatch.context() as build:
         for name in ("PLACEOPT_FOR_ANY_CPU", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
             build.setenv(name, {"NUMBA_CPU_NAME": "generic"}.get(name, ""))
-        assert run(tmp_path, SHIPPED) == "31 2"
+        assert start(tmp_path, SHIPPED) == "31 2"
     brought = {file: file.read_bytes() for file in wheel.iterdir()}
     assert len(brought) == 2 and told() == "31 0"
     assert told("0.1") == "31 2", "it is of another numba"
@@ -381,7 +424,7 @@ def test_what_a_wheel_brings_is_loaded_where_it_fits(
 
 
 def test_checkouts_share_a_folder_of_kernels(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What one compiled serves another with the same sources; others do not take its place."""
     monkeypatch.setenv("PLACEOPT_KERNELS", str(tmp_path / "kept"))
