@@ -12,6 +12,7 @@ import hypothesis
 import numba  # noqa: F401  # so that commands that a test runs in its own process find compiled kernels
 import pytest
 from effort import THOROUGH, every, tries
+from forks import Forks
 
 # A deadline is one of the machine: beside other work the same code takes ten times as long. How
 # many examples are tried is said here alone.
@@ -64,9 +65,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def cpu() -> float:
-    """Return the CPU seconds of this process and of those that it waited for."""
+    """Return the CPU seconds of this process, of those that it waited for, and of forks."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return Forks.seconds + sum(one.ru_utime + one.ru_stime for one in used)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forks import placeopt
 
 from placeopt import cli
 from placeopt.cli import solving
@@ -48,12 +49,7 @@ def run(
     *arguments: object, code: int = 0, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the installed command and check its exit code."""
-    done = subprocess.run(
-        [sys.executable, "-m", "placeopt", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-    )
+    done = placeopt(*arguments, cwd=cwd)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     return done
@@ -829,12 +825,7 @@ def test_a_folder_that_is_not_writable_is_not_to_be_created(
 
 def test_errors_can_be_traced(tmp_path: Path) -> None:
     """For those who look for the cause in the source."""
-    done = subprocess.run(
-        [sys.executable, "-m", "placeopt", "check", tmp_path / "none.json"],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"PLACEOPT_DEBUG": "1"},
-    )
+    done = placeopt("check", tmp_path / "none.json", environment={"PLACEOPT_DEBUG": "1"})
     assert done.returncode != 0 and "Traceback" in done.stderr
 
 

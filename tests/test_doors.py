@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from forks import forked
 
 from placeopt.core.door import Door
 from placeopt.core.errors import UnsupportedError
@@ -80,13 +79,7 @@ def installed(site: Path, work: Path, entry: str, code: str = "") -> Command:
     start = f"import sys\n{code}\nfrom placeopt.cli import main\nmain(sys.argv[1:])"
 
     def run(*arguments: str, ends: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", start, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=work,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join((str(site), str(ROOT)))},
-        )
+        done = forked(start, *arguments, path=["", site], cwd=work)
         assert done.returncode == ends, done.stdout + done.stderr
         return done
 
@@ -100,7 +93,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def command(work: Path, tmp_path_factory: pytest.TempPathFactory) -> Command:
-    """Install the stranger's door, and solve an instance."""
+    """Install the forkedr's door, and solve an instance."""
     run = installed(tmp_path_factory.mktemp("site"), work, "lines = lines:DOOR")
     (work / "toy.json").write_text((ROOT / "instances" / "temporal" / "toy.json").read_text())
     run("solve", "toy.json", "--method", "greedy", "-o", "f.json")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import forks
 import pytest
 
 from placeopt import cli, registry
@@ -270,8 +269,6 @@ def test_as_a_user_runs_it(tmp_path: Path, text: str) -> None:
     """In a process of its own: exit code 2, one line on stderr, nothing on stdout."""
     path = tmp_path / "x.json"
     path.write_text(text, encoding="latin-1")
-    done = subprocess.run(
-        [sys.executable, "-m", "placeopt", "check", str(path)], capture_output=True, text=True
-    )
+    done = forks.placeopt("check", path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"error: {path}: ")

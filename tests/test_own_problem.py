@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from forks import PROGRAM, forked
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_problem"
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -26,17 +25,10 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: placeopt-backups\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[placeopt.problems]\nbackups = backups:SPEC\n")
     work = tmp_path_factory.mktemp("work")
-    root = str(EXAMPLE.parents[1])
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join((str(site), root))
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            capture_output=True,
-            text=True,
-            cwd=work,
-            env=os.environ | {"PYTHONPATH": path},
-        )
+        code = {"-c": arguments[1], "-m": PROGRAM}[arguments[0]]
+        done = forked(code, *arguments[2:], path=["", site], cwd=work)
         assert done.returncode == 0, done.stdout + done.stderr
         return done
 

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
 
 import pytest
+from forks import placeopt
 
 from placeopt import cli
 from placeopt.core.errors import DocumentError
@@ -201,14 +201,8 @@ def test_a_full_disk_loses_nothing(
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_stdout_loses_nothing(tmp_path: Path) -> None:
     """Stdout may be a file on a full disk."""
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "placeopt", "solve", TOY, *QUICK],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"TMPDIR": str(tmp_path)},
-        )
+    environment = {"TMPDIR": str(tmp_path)}
+    done = placeopt("solve", TOY, *QUICK, stdout="/dev/full", environment=environment)
     assert done.returncode == 1 and "Traceback" not in done.stderr, done.stderr
     kept_front(done.stderr)
 
@@ -217,8 +211,7 @@ def test_a_full_stdout_loses_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [["methods"], ["--version"], ["schema", "--help"]])
 def test_a_full_stdout_is_one_line(arguments: list[str]) -> None:
     """Tables, versions and help, which libraries print: one message and exit code 1."""
-    with open("/dev/full", "w") as full:
-        done = placeopt_with(full, arguments)
+    done = placeopt(*arguments, stdout="/dev/full")
     assert done.returncode == 1
     assert done.stderr == "error: <stdout>: cannot write: No space left on device\n"
 
@@ -228,14 +221,9 @@ def test_a_reader_that_left_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w") as pipe:
-        done = placeopt_with(pipe, ["methods"])
+        command = [sys.executable, "-m", "placeopt", "methods"]
+        done = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 0 and "error" not in done.stderr
-
-
-def placeopt_with(stdout: IO[str], arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """Run the command line in a process of its own."""
-    command = [sys.executable, "-m", "placeopt", *arguments]
-    return subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_folder_that_is_gone_loses_nothing(

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from effort import tries
+from forks import forked
 
 #: A command line in which C, a solver's run and a child process print to descriptor 1.
 NOISY = """
@@ -46,8 +48,7 @@ LP = "min\n f: 3 x + y\nst\n g: x + 3 y >= -inf\n c: x + y >= 2\ngeneral\n x y\n
 
 def run(*words: object, code: int = 0, **options) -> subprocess.CompletedProcess[str]:
     """Run a command line beside which much is printed."""
-    command = [sys.executable, "-c", NOISY, *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+    done = forked(NOISY, *words, **options)
     assert done.returncode == code, done.stderr
     return done
 
@@ -93,7 +94,7 @@ def test_errors_leave_stdout_empty(tmp_path):
     assert done.stdout == "" and "error: " in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["1", "2", "1, 2"])
+@pytest.mark.parametrize("closed", ["1, 2", "1", "2"][: tries(1, 3)])
 def test_closed_streams_do_not_lead_what_c_prints_into_files(tmp_path, closed):
     file, front = tmp_path / "m.lp", tmp_path / "front.json"
     file.write_text(LP)

@@ -44,9 +44,9 @@ def run(warm: Forks) -> Callable[..., str]:
     """Return what runs code in a folder, in a process of its own, and returns what it printed."""
 
     def run(folder: Path, code: str, *arguments: str) -> str:
-        environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {"PYTHONDONTWRITEBYTECODE": "1"}
         code = f"import numba; numba.config.reload_config()\n{code}"  # of its own environment
-        done = warm.run(code, *arguments, code_path=folder, cwd=folder, environment=environment)
+        done = warm.run(code, *arguments, path=[folder], cwd=folder, environment=environment)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

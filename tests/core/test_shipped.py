@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 
+import forks
 import pytest
 
 import placeopt
@@ -90,14 +89,7 @@ def test_an_unknown_name_lists_those_there_are() -> None:
 
 
 def test_the_command_line_takes_names(tmp_path: Path) -> None:
-    def apart(*arguments: str) -> subprocess.CompletedProcess[str]:
-        root = str(Path(__file__).resolve().parents[2])
-        command = [sys.executable, "-m", "placeopt", *arguments]
-        environment = os.environ | {"PYTHONPATH": root}
-        return subprocess.run(
-            command, capture_output=True, text=True, cwd=tmp_path, env=environment
-        )
-
+    apart = partial(forks.placeopt, cwd=tmp_path)
     listed = json.loads(apart("instances", "--json").stdout)
     assert {one["name"] for one in listed} == set(instances())
     done = apart("solve", "toy", "--method", "greedy")

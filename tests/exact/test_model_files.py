@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
+from functools import partial
 
+import forks
 import pyomo.environ as pyo
 import pytest
 
@@ -238,9 +238,7 @@ def test_a_goal_that_is_not_there_is_refused_with_those_that_are(tmp_path):
 # -- the command -----------------------------------------------------------------------------------
 
 
-def command(*arguments: object, **options) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-m", "placeopt", "enumerate", *map(str, arguments)]
-    return subprocess.run(words, capture_output=True, text=True, **options)
+command = partial(forks.placeopt, "enumerate")
 
 
 def test_the_command_prints_json_to_a_pipe_and_writes_files(tmp_path):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forks import forked, placeopt
 
 from placeopt import api, cli
 from placeopt.kubernetes import origin
@@ -211,26 +210,13 @@ def test_stdin_and_karmada_together(kubernetes_data: Path, tables: dict[str, Pat
     """`helm template | placeopt import kubernetes -`, in a process of its own."""
     text = (kubernetes_data / "karmada" / "nginx-deployment.yaml").read_bytes()
     policy = kubernetes_data / "karmada" / "nginx-propagationpolicy.yaml"
-    command = [
-        sys.executable,
-        "-m",
-        "placeopt",
-        "import",
-        "kubernetes",
-        "-",
-        policy,
-        "--to",
-        "rolling-update",
-        "--nodes",
-        tables["nodes"],
-        *GENEROUS,
-    ]
-    done = subprocess.run(list(map(str, command)), input=text, capture_output=True, timeout=120)
+    words = ["import", "kubernetes", "-", policy, "--to", "rolling-update"]
+    done = placeopt(*words, "--nodes", tables["nodes"], *GENEROUS, stdin=text)
     assert (
         done.returncode == 0
         and len(json.loads(done.stdout)["applications"][0]["microservices"]) == 2
     )
-    assert b"PropagationPolicy" in done.stderr and b"nginx-propagation" in done.stderr
+    assert "PropagationPolicy" in done.stderr and "nginx-propagation" in done.stderr
 
 
 # -- hostile files ---------------------------------------------------------------------------------
@@ -452,17 +438,8 @@ def test_a_bomb_in_a_process_of_its_own(tmp_path: Path) -> None:
         "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30,) * 2); "
         "from placeopt.cli import main; main(sys.argv[1:])"
     )
-    command = [
-        sys.executable,
-        "-c",
-        limited,
-        "import",
-        "kubernetes",
-        str(tmp_path / "bomb.yaml"),
-        "--to",
-        "rolling-update",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    words = ["import", "kubernetes", tmp_path / "bomb.yaml", "--to", "rolling-update"]
+    done = forked(limited, *words)
     assert done.returncode == 2 and "aliases expand" in done.stderr and done.stderr.count("\n") == 1
 
 

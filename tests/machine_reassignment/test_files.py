@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 import tokenize
 from pathlib import Path
 
 import pytest
+from forks import PROGRAM, forked
 from machine_reassignment import files
 from machine_reassignment.instance import MachineReassignment
 
@@ -116,7 +114,6 @@ def test_commands_serve_the_installed_example(tmp_path: Path) -> None:
         "[placeopt.problems]\nmachine-reassignment = machine_reassignment:SPEC\n"
         "[placeopt.doors]\nroadef-2012 = machine_reassignment:DOOR\n"
     )
-    path = os.pathsep.join(map(str, (facts.parent, EXAMPLE, ROOT)))
     (tmp_path / "model_a.txt").write_text(MODEL)
     (tmp_path / "first.txt").write_text("0 1 0")
     for command in (
@@ -129,13 +126,7 @@ def test_commands_serve_the_installed_example(tmp_path: Path) -> None:
         "report g.json -o r.html",
         "export roadef-2012 f.json -o new.txt",
     ):
-        done = subprocess.run(
-            [sys.executable, "-m", "placeopt", *command.split()],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-        )
+        done = forked(PROGRAM, *command.split(), path=["", facts.parent, EXAMPLE], cwd=tmp_path)
         assert done.returncode == 0, (command, done.stdout + done.stderr)
     assert len((tmp_path / "new.txt").read_text().split()) == 3
 
