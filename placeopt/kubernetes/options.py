@@ -37,6 +37,8 @@ class ImportOptions:
     drain: Annotated[
         tuple[str, ...], Ask("Node that must be empty at the end. Repeatable.", MOVE)
     ] = ()
+    #: The node that alone is to be given up: the others cost nothing, and none is bought.
+    only: str = ""
     any_architecture: Annotated[
         bool,
         Ask(

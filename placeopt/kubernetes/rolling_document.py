@@ -153,6 +153,8 @@ def _node(
     counted: _Counted,
 ) -> Document:
     room, part = cluster.site.room[node.name], 1 - options.headroom
+    if options.only:  # what has no price is worth giving up too
+        price = (price or 1.0) * (node.name == options.only)
     results: Document = {
         "name": node.name,
         "cluster": node.place,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from placeopt.cli.screen import Quiet, deliver, emit, for_people, say, warn, wid
 from placeopt.core.errors import UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find_cluster, find_prices
+from placeopt.kubernetes.capacity import require_node
 from placeopt.kubernetes.commands import importing as given
 from placeopt.kubernetes.commands.asking import asks, options_of
 from placeopt.kubernetes.kinds import DUMP
@@ -89,6 +91,25 @@ def consolidate(
             help="Label of pods, such as team, by which costs are told (default: the namespace).",
         ),
     ] = None,
+    max_moves: Annotated[
+        int | None, Option(min=0, help="Pods that may move: the plan frees fewer nodes.")
+    ] = None,
+    min_saving_per_move: Annotated[
+        float,
+        Option(
+            min=0,
+            metavar="AMOUNT",
+            help="What a plan saves a month for each pod that it moves, at least, and by each node "
+            "that it frees.",
+        ),
+    ] = 0.0,
+    remove: Annotated[
+        str | None,
+        Option(
+            metavar="NODE",
+            help="Ask for this node alone: can it go, where do its pods go, what refuses?",
+        ),
+    ] = None,
     seed: Annotated[int, Option(min=0, help="Seed of the search.")] = 1,
     fail_above: Annotated[
         float | None,
@@ -140,7 +161,9 @@ def consolidate(
     require_outputs(*names, inputs=inputs)
     faults = Faults()  # told with what the import finds
     said["missing_requests"] = said["missing_requests"] or ["default=0,0"]
-    options = options_of(said, faults, leave_out=True)
+    options = options_of(said, faults, leave_out=True, only=remove or "")
+    if remove is not None and candidates is not None:
+        raise UsageError("--remove asks for room on other nodes; leave out --candidates")
     imported = import_files(
         [find_cluster(file) for file in files],
         "rolling-update",
@@ -150,8 +173,11 @@ def consolidate(
         overlays=[read_overlay(text) for text in overlay or []],
         faults=faults,
     )
+    if remove is not None:
+        require_node("--remove", remove, imported.cluster.objects.nodes)
     named = name or (Path(files[0]).name if files[0] != "-" else "cluster")
-    base, result = _answered(imported, allow_stops, seed, named, by or "")
+    few = math.inf if max_moves is None else max_moves, min_saving_per_move
+    base, result = _answered(imported, allow_stops, few, seed, named, by or "")
     _show(result, form or ("table" if for_people() else "json"))
     say(_every_night(files))
     if output is not None:
@@ -177,11 +203,12 @@ def _every_night(files: Sequence[str]) -> str:
 
 
 def _answered(
-    imported: Imported, stops: bool, seed: int, name: str, by: str
+    imported: Imported, stops: bool, few: tuple[float, float], seed: int, name: str, by: str
 ) -> tuple[Situation, ConsolidationAnswer]:
     """Return the cluster with its plan, and the answer."""
     from placeopt.kubernetes.consolidate.answer import answer, why_nodes_stay
     from placeopt.kubernetes.consolidate.lifts import lifted
+    from placeopt.kubernetes.consolidate.preferred import limited, preferred
     from placeopt.kubernetes.consolidate.situation import planned, solved
     from placeopt.kubernetes.consolidate.wishes import lifts_of
     from placeopt.kubernetes.importing import no_collection
@@ -190,13 +217,13 @@ def _answered(
     if not any(unit.node for unit in imported.cluster.units):
         raise UsageError("no pod of the files runs: consolidate is about running clusters")
     with no_collection():
-        base = planned(imported, stops=stops, seed=seed)
-        stopping = None
-        if not stops:  # most of its searches would meet what those before have met
+        whole = preferred(planned(imported, stops=stops, seed=seed))
+        base, stopping = limited(whole, *few), None
+        if not stops and base is whole:  # most of its searches would meet what those before met
             work = WORK // 10
             stopping = solved(base.imported, stops=True, base=base, work=work, seed=seed)
-        lifts = lifted(base, lifts_of(base), seed=seed)
-        nodes = why_nodes_stay(base, lifts)
+        lifts = lifted(whole, lifts_of(whole), seed=seed)
+        nodes = why_nodes_stay(whole, lifts, part=base)
         return base, answer(base, nodes, lifts, stopping, name=name, by=by)
 
 

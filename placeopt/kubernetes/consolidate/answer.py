@@ -25,6 +25,8 @@ from placeopt.kubernetes.moments import latest_stated
 from placeopt.kubernetes.origin import OriginNote
 
 FORMAT: Literal["placeopt/consolidation@1"] = "placeopt/consolidation@1"
+#: Why a node stays that a longer plan frees.
+_FEWER = "a plan without it moves more pods, or saves less for each, than the limits allow"
 #: Less than this is no saving: prices have nine decimals.
 _LEAST = 1e-6
 
@@ -91,6 +93,15 @@ class CostRecord(Record):
     after: float
 
 
+class MoveRecord(Record):
+    """A pod that runs on another node at the end."""
+
+    pod: str
+    node: str
+    """Where it runs now."""
+    to: str
+
+
 class StageRecord(Record):
     """A stage of the plan: it may end there."""
 
@@ -136,6 +147,10 @@ class ConsolidationAnswer(Record):
     """What the plan breaks: PodDisruptionBudgets, or rules where no plan keeps all."""
     gone: tuple[str, ...] = ()
     """Nodes to delete at the end, in the order in which they become empty."""
+    removes: str = ""
+    """The one node that was asked for; empty: the whole cluster was."""
+    pods_move: tuple[MoveRecord, ...] = ()
+    """Where the pods of that node go, and those that make room for them."""
     stages: tuple[StageRecord, ...] = ()
     """What the first steps save: a stage for each of these nodes."""
     idle: tuple[str, ...] = ()
@@ -208,6 +223,8 @@ def answer(
         stops=_stops(base),
         breaks=(*broken, *_approval(base).broken_budgets),
         gone=tuple(base.gone),
+        removes=base.imported.options.only,
+        pods_move=_moves(base) if base.imported.options.only else (),
         stages=tuple(
             StageRecord(steps=steps, node=node, saves=_cents(base.saved_by(steps)))
             for node, steps in base.stages
@@ -224,6 +241,17 @@ def answer(
         nodes=tuple(nodes),
         lifts=tuple(map(_lift, sorted(lifts, key=lambda one: -_known(one.saving)))),
         notes=base.imported.origin.notes,
+    )
+
+
+def _moves(base: Situation) -> tuple[MoveRecord, ...]:
+    a, pods = base.problem.arrays, ["/".join(pod) for pod in base.owners]
+    ends = zip(pods, a.home.tolist(), base.final.tolist(), strict=True)
+    moved = [(pod, now, end) for pod, now, end in ends if now != end and a.waiting != now]
+    return tuple(
+        MoveRecord(pod=pod, node=a.node_names[now], to=a.node_names[end])
+        for pod, now, end in moved
+        if end >= 0
     )
 
 
@@ -265,19 +293,27 @@ def _approval(one: Situation) -> Approval:
 # -- why nodes stay --------------------------------------------------------------------------------
 
 
-def why_nodes_stay(base: Situation, lifts: Sequence[Lifted]) -> list[NodeRecord]:
-    """Return each node that stays, with its reasons; the dearest first."""
+def why_nodes_stay(
+    base: Situation, lifts: Sequence[Lifted], part: Situation | None = None
+) -> list[NodeRecord]:
+    """Return each node that stays, with its reasons; the dearest first.
+
+    `part` of the plan may be what is to be carried out: then other nodes stay, too.
+    """
+    part, asked = part or base, base.imported.options.only
     holding = [one for one in lifts if one.lift.cause != TYPES]  # some type is always better
     known, room = (_pinned(base, lifts), _ruled(holding)), _Room(base)
     half = _half(base, holding)
     pods = Counter(base.problem.arrays.node_names[n] for n in base.final[base.final >= 0].tolist())
     results = []
-    for name in base.staying:
+    for name in [name for name in part.staying if asked in ("", name)]:
         node = base.imported.cluster.objects.nodes[name]
         if name in base.unremovable:
             reasons = [ReasonRecord(text=base.unremovable[name])]
         elif base.due(name) == 0:
             reasons = [ReasonRecord(text="paid for already: nothing is saved without it")]
+        elif name in base.gone:
+            reasons = [ReasonRecord(text=_FEWER)]
         else:
             reasons = next((why[name] for why in known if name in why), [])
             reasons = reasons or room.lacking(name) or half.get(name, []) or [room.unproven]

@@ -40,6 +40,8 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     now, after = (f", {money(c, unit)}" * priced for c in (found.cost_now, found.cost_after))
     saved = f"The plan saves {money(found.saving, unit)} ({share:.0%})."
     told = [saved if found.saving > 0 else "No cheaper plan was found."]
+    if found.removes:
+        told = [_removal(found)]
     told.append(f"Now: {_count(found.nodes_now, 'node')}{now}.")
     if found.saving > 0:
         told.append(f"Enough: {_count(found.nodes_after, 'node')}{after}.")
@@ -71,7 +73,7 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     lacks = (n.subjects for n in found.notes if n.text == ABSENT)
     told += [f"{ABSENT.capitalize()}: {', '.join(kinds)}." for kinds in lacks]
     told.append(_bound(found))
-    return [*told, *_stopping(found)]
+    return [text for text in (*told, *_stopping(found)) if text]
 
 
 def _taken(time: str) -> str:
@@ -84,7 +86,17 @@ def _about(note: OriginNote) -> str:
     return f"{note.text}: {', '.join(note.subjects[:3])}{more}" if note.subjects else note.text
 
 
+def _removal(found: ConsolidationAnswer) -> str:
+    """Return whether the one node that was asked for can go."""
+    if found.gone:
+        saved = f", which saves {money(found.saving, found.unit)}" * (found.saving > 0)
+        return f"{found.removes} can go{saved}."
+    return f"{found.removes} stays: {'; '.join(_why(node) for node in found.nodes)}."
+
+
 def _bound(found: ConsolidationAnswer) -> str:
+    if found.removes:
+        return "" if found.gone or found.at_most > 0 else "No plan frees it: that is proven."
     if found.at_most <= 0:
         return "No plan is cheaper: that is proven."
     left = money(found.at_most, found.unit)
@@ -119,6 +131,9 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
         head = ("node", "machine", found.unit, "pods", "why")
         each = Table("Nodes that stay", head, rows, "nodes", _NODES)
         results.append(Folded("Each node that stays", [each]))
+    if found.pods_move:
+        moved = [(move.pod, move.node, move.to) for move in found.pods_move]
+        results.append(Table("Where pods go", ("pod", "now on", "goes to"), moved, "pods"))
     if len({stage.steps for stage in found.stages}) > 1:
         stages = [(str(s.steps), s.node, _amount(s.saves)) for s in found.stages]
         goes = ("steps", "node that goes", f"saves {found.unit} so far")

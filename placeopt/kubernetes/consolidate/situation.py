@@ -115,6 +115,12 @@ class Situation:
         front = task.front(plans, method="consolidate", bounds=bounds, libraries=libraries)
         return graded(front, "node_cost")
 
+    @property
+    def moved(self) -> int:
+        """How many pods run on another node at the end."""
+        a = self.problem.arrays
+        return int(((a.home != a.waiting) & (self.final != a.home) & ~a.removed).sum())
+
     # -- nodes -------------------------------------------------------------------------------------
 
     @cached_property
@@ -152,7 +158,9 @@ class Situation:
     @cached_property
     def staying(self) -> list[str]:
         """The nodes of the cluster that are still there at the end."""
-        return [name for name in self.there if name in self.used or name in self.unremovable]
+        only = self.imported.options.only
+        kept = self.used | set(self.unremovable) | (set(self.there) - {only} if only else set())
+        return [name for name in self.there if name in kept]
 
     @cached_property
     def gone(self) -> list[str]:
@@ -245,6 +253,11 @@ class Situation:
         """What is paid at the end, in `unit`."""
         bought = sum(map(self.due, self.bought))
         return self.cost_now - sum(map(self.due, self.gone)) + bought
+
+    @property
+    def saving(self) -> float:
+        """What the plan saves, in `unit`."""
+        return self.cost_now - self.cost
 
     @cached_property
     def at_most(self) -> float:

@@ -33,7 +33,8 @@ _TRIED = 2
 
 def lifts_of(base: Situation) -> list[Lift]:
     """Return what may be lifted of a cluster: where pods may be, what they ask for, what to buy."""
-    return [*lifts_of_places(base), *_requests(base), *_limits(base), *_types(base)]
+    places = [*lifts_of_places(base), *_requests(base)]
+    return places if base.imported.options.only else [*places, *_limits(base), *_types(base)]
 
 
 def _requests(base: Situation) -> Iterator[Lift]:
