@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "papers")]
+sys.path[:0] = [str(ROOT), str(ROOT / "papers"), str(ROOT / "docs")]
 
+import terminal  # noqa: E402
 from papers import run  # noqa: E402
 
 import placeopt  # noqa: E402
@@ -45,6 +46,8 @@ FRONT_DOOR = '<meta http-equiv="refresh" content="0; url=docs/index.html"><title
 
 def assemble(site: Path) -> None:
     """Write the sources of all pages into a folder."""
+    if terminal.PAGE.read_text(encoding="utf-8") != terminal.page():
+        raise SystemExit(f"{terminal.PAGE} shows what commands no longer say: {terminal.__doc__}")
     for folder in COPIED:
         for file in sorted((ROOT / folder).rglob("*")):
             if file.suffix in KEPT and "__pycache__" not in file.parts:
