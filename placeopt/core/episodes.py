@@ -49,8 +49,11 @@ def follow(
     *,
     stages: float = math.inf,
     limit: float = math.inf,
+    budget: Budget | None = None,
 ) -> float:
     """Follow a policy, in place, until its present stage and `stages` more are complete.
+
+    Where every state has a whole plan, the episode ends, too, when the budget is out of time.
 
     Returns
     -------
@@ -63,6 +66,8 @@ def follow(
         return 0.0
     total, end = 0.0, sequence.stage(state) + stages + 1
     while sequence.remaining(state) and sequence.stage(state) < end:
+        if sequence.whole and budget is not None and budget.out_of_time:
+            break
         action = -1 if total >= limit else _action(sequence, state, weights, policy)
         if action < 0:
             return math.inf
@@ -98,7 +103,7 @@ def scales(
         if plans and budget is not None and budget.out_of_time:
             break
         state = sequence.reset()
-        follow(sequence, state, weights, policy)
+        follow(sequence, state, weights, policy, budget=budget)
         plans.append(sequence.plan(state))
         judged = problem.evaluate(plans[-1]).values
         values.append([judged[c] for c in columns])

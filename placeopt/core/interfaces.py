@@ -27,6 +27,8 @@ from placeopt.core.outside import (
 from placeopt.core.parameters import require_options
 from placeopt.core.problem import Problem, keyword_defaults
 
+#: Random vectors of which `Encoder.start` takes one.
+STARTS = 64
 #: Weights whose vectors are built before the clock is asked first; then twice as many, and so on.
 WEIGHTS_TOGETHER = 4
 
@@ -132,6 +134,14 @@ class Encoder(_Goals):
         """Return the vector of a plan, shape (num_genes,); None where the encoder cannot."""
         return None
 
+    def start(self) -> np.ndarray:
+        """Return a vector that decisions change one after another, shape (num_genes,).
+
+        By default it is that of some random ones which breaks least.
+        """
+        X = self.sample(np.random.default_rng(0), STARTS)
+        return np.asarray(X[self.evaluate(X)[1].sum(axis=1).argmin()])
+
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return random vectors, shape (count, num_genes)."""
         shape = checked_count(count), self.num_genes
@@ -211,6 +221,8 @@ class DecisionSequence(_Goals):
         Steps of a complete episode.
     costs_never_fall : bool
         No step has a negative cost, so that the cost of a partial plan bounds that of the whole.
+    whole : bool
+        Every state has a whole plan, so that an episode may end where time does.
     compiled : bool
         Whether `play_greedy` and `play_rollout` are there.
     """
@@ -219,6 +231,7 @@ class DecisionSequence(_Goals):
     num_features: int
     decisions: int
     costs_never_fall: bool = False
+    whole: bool = False
     compiled: bool = False
 
     def reset(self, rng: np.random.Generator | None = None) -> Any:

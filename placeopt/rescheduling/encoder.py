@@ -85,6 +85,10 @@ class ReschedulingEncoder(Encoder):
         ]
         return np.concatenate(genes).astype(np.int64)
 
+    def start(self) -> np.ndarray:
+        """Return the running deployment."""
+        return self.home.copy()
+
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
         X = super().sample(rng, count)

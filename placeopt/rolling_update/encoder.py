@@ -186,6 +186,10 @@ class RollingUpdateEncoder(Encoder):
             genes[:] = np.maximum(0, places)
         return genes
 
+    def start(self) -> np.ndarray:
+        """Return the running deployment; what may not stay is on its first node."""
+        return np.maximum(self.tables.home, 0) if len(self._genes) else self.lower.copy()
+
     def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
         """Return vectors, half of them uniform, half near the running deployment."""
         X = super().sample(rng, count)

@@ -117,7 +117,7 @@ def play(
             sequence.step(state, action)
         else:
             break
-    follow(sequence, state, weights, policy)
+    follow(sequence, state, weights, policy, budget=budget)
     return state
 
 
@@ -214,7 +214,7 @@ def _of_row(
     plans = [sequence.plan(play(sequence, row, budget, **arguments))]
     if budget.seconds_left > arguments["finish_seconds"]:
         state = sequence.reset()
-        follow(sequence, state, row, arguments["policy"])
+        follow(sequence, state, row, arguments["policy"], budget=budget)
         plans.append(sequence.plan(state))
     return plans
 

@@ -18,6 +18,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
+from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.baselines import recreate_plan, rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
@@ -27,7 +28,6 @@ from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.repack import repack
 from placeopt.rolling_update.rules import kernels
-from placeopt.rolling_update.sequence import RollingUpdateSequence
 
 Json = dict[str, Any]
 
@@ -473,7 +473,7 @@ def test_an_episode_that_ends_is_legal() -> None:
         document, rng = ruled(seed), np.random.default_rng(seed)
         document["rules"] = [r | {"mend": False} for r in document["rules"]]
         problem = RollingUpdate.from_document(document)
-        sequence = RollingUpdateSequence(problem, problem.objectives)
+        sequence = build_sequence(problem)
         state = sequence.reset(rng)
         while not sequence.done(state):
             sequence.step(state, int(rng.choice(np.flatnonzero(sequence.mask(state)))))

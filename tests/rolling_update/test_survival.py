@@ -16,12 +16,12 @@ from placeopt import api
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.dominance import minimal
+from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.sequence import RollingUpdateSequence
 from placeopt.rolling_update.survival.losses import num_unplaceable
 
 Json = dict[str, Any]
@@ -264,7 +264,7 @@ def test_the_encoder_and_episodes_agree_with_the_referee(seed: int) -> None:
         verdict = problem.evaluate(encoder.decode(genes))
         assert verdict.values == tuple(values)
         assert verdict.feasible == (excess <= 0).all(), verdict.violations
-    sequence = RollingUpdateSequence(problem, problem.objectives)
+    sequence = build_sequence(problem)
     state, total = sequence.reset(rng), np.zeros(len(problem.objectives))
     while not sequence.done(state):
         total += sequence.step(state, int(rng.choice(np.flatnonzero(sequence.mask(state)))))

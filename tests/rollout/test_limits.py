@@ -11,6 +11,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.episodes import scales
 from placeopt.core.interfaces import build_sequence
+from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout.rollout import play
 
@@ -26,7 +27,7 @@ def test_the_scale_s_plans_are_the_answer_where_the_time_is_over() -> None:
 
 def test_the_base_policy_gets_the_time_it_needs() -> None:
     """Of a limit that one base episode fills no decision is left to rollout."""
-    problem = RollingUpdate.generate(1)
+    problem = EdgeCloud.generate(1)
     sequence = build_sequence(problem, problem.objectives)
     weights = np.ones(len(problem.objectives))
     greedy = play(sequence, weights, Budget(seconds=0.0 + 1e-9))
