@@ -17,7 +17,7 @@ from harness import Benchmark, table
 
 import placeopt
 from placeopt.core.fronts.front import Front
-from placeopt.core.weights import simplex
+from placeopt.core.goals import simplex
 from placeopt.multi_cluster import bounds
 from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.instance import MultiCluster

@@ -16,7 +16,7 @@ from harness import Benchmark, table
 
 import placeopt
 from placeopt.core.fronts.indicators import scaled
-from placeopt.core.weights import simplex
+from placeopt.core.goals import simplex
 from placeopt.temporal.auto import RETIMED_SHARE
 from placeopt.temporal.instance import Temporal
 

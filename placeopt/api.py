@@ -15,15 +15,14 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, shown
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.snapshots import Watch
-from placeopt.core.fronts.trace import with_bounds, with_plain_traces
+from placeopt.core.fronts.trace import Watch, with_bounds, with_plain_traces
 from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
-from placeopt.core.limits import read_limits
-from placeopt.core.outside import checked_seed
+from placeopt.core.goals import read_limits
+from placeopt.core.numbers import checked_seed
 from placeopt.core.problem import Problem
 from placeopt.core.runs import notebook
+from placeopt.core.runs.process import one_thread_of_blas
 from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
-from placeopt.core.runs.threads import one_thread_of_blas
 from placeopt.core.runs.workers import Workers
 from placeopt.core.task import Candidate, Task, require_fitting
 

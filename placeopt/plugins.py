@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from placeopt.core.files.paths import AnyPath as AnyPath
     from placeopt.core.files.paths import write_parts as write_parts
     from placeopt.core.fronts.certificate import Bounds as Bounds
-    from placeopt.core.fronts.snapshots import RunSnapshot as RunSnapshot
+    from placeopt.core.fronts.trace import RunSnapshot as RunSnapshot
     from placeopt.core.fronts.values import Evaluation as Evaluation
     from placeopt.core.fronts.values import Objective as Objective
     from placeopt.core.fronts.values import Plan as Plan
     from placeopt.core.fronts.values import Run as Run
     from placeopt.core.fronts.values import Violation as Violation
+    from placeopt.core.goals import read_weights as read_weights
     from placeopt.core.interfaces import Batch as Batch
     from placeopt.core.interfaces import DecisionSequence as DecisionSequence
     from placeopt.core.interfaces import Division as Division
@@ -60,14 +61,13 @@ if TYPE_CHECKING:
     from placeopt.core.spec import ProblemSpec as ProblemSpec
     from placeopt.core.task import Candidate as Candidate
     from placeopt.core.task import Task as Task
-    from placeopt.core.weights import read_weights as read_weights
     from placeopt.edge_cloud.drawing import sweep_figure as sweep_figure
     from placeopt.edge_cloud.drawing import use_of_layers as use_of_layers
     from placeopt.evolve.pymoo_adapter import EncodedProblem as EncodedProblem
     from placeopt.evolve.pymoo_adapter import Sample as Sample
     from placeopt.evolve.pymoo_adapter import Variation as Variation
-    from placeopt.exact.objectives import declare as declare
-    from placeopt.exact.objectives import remember as remember
+    from placeopt.exact.goals import declare as declare
+    from placeopt.exact.goals import remember as remember
     from placeopt.multi_cluster.environment import batch as multi_cluster_batch  # noqa: F401
     from placeopt.plot.markup import Bar as Bar
     from placeopt.plot.markup import Cell as Cell
@@ -96,7 +96,7 @@ _OF: dict[str, str] = {
     "core.files.documents": "read_json read_text validate write_json write_text",
     "core.files.paths": "AnyPath write_parts",
     "core.fronts.certificate": "Bounds",
-    "core.fronts.snapshots": "RunSnapshot",
+    "core.fronts.trace": "RunSnapshot",
     "core.fronts.values": "Evaluation Objective Plan Run Violation",
     "core.interfaces": "Batch DecisionSequence Division Encoder Parts build_encoder build_sequence",
     "core.kernels.annealing": "most_worse",
@@ -105,9 +105,9 @@ _OF: dict[str, str] = {
     "core.problem": "Amount Name Positive Problem Record",
     "core.spec": "Method ProblemSpec",
     "core.task": "Candidate Task",
-    "core.weights": "read_weights",
+    "core.goals": "read_weights",
     "evolve.pymoo_adapter": "EncodedProblem Sample Variation",
-    "exact.objectives": "declare remember",
+    "exact.goals": "declare remember",
     "plot.markup": "Bar Cell paragraphs table",
     "plot.scene": "Scene",
     "plot.style": "PALETTE",

@@ -19,8 +19,8 @@ from placeopt.core.fronts.values import Run, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.parameters import parameters as known_parameters
 from placeopt.core.problem import Problem
+from placeopt.core.runs.process import one_thread_of_blas
 from placeopt.core.runs.run_directory import Checkpoint, task_key
-from placeopt.core.runs.threads import one_thread_of_blas
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.core.task import Task
 

@@ -110,7 +110,7 @@ def _check(spec: ProblemSpec) -> None:
     if plan is not None and not (isinstance(plan, type) and issubclass(plan, BaseModel)):
         raise _wrong(spec, "plan", plan, "give a pydantic class, such as a Record")
     if "model" in objects:
-        from placeopt.exact.objectives import require_model  # it imports Pyomo
+        from placeopt.exact.goals import require_model  # it imports Pyomo
 
         try:
             require_model(objects["model"], spec.kind)

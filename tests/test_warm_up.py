@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hands import Hand, compile_for
 
-from placeopt.cli.compiling import NOT_KEPT, _Notice, announced
+from placeopt.cli.progress import NOT_KEPT, _Notice, announced
 from placeopt.core.errors import UsageError
 from placeopt.core.runs.compiling import Clock, Compiling
 from placeopt.registry import methods
@@ -89,7 +89,7 @@ def test_what_compiling_took_is_said(
 ) -> None:
     """From a second on, and where it is lost."""
     hand = Hand()
-    monkeypatch.setattr("placeopt.cli.compiling.CLOCK", clock := Clock(hand))
+    monkeypatch.setattr("placeopt.cli.progress.CLOCK", clock := Clock(hand))
     with announced():
         compile_for(clock, hand, seconds, kept)
     lines = capsys.readouterr().err.splitlines()[1:]
@@ -104,7 +104,7 @@ def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
         "@kernel\ndef twice(x):\n    return 2 * x\n"
     )
     (tmp_path / "counted.py").write_text(code)
-    script = "from placeopt.cli.compiling import announced\nimport counted\n"
+    script = "from placeopt.cli.progress import announced\nimport counted\n"
     script += "with announced():\n    counted.twice(5)\n"
     environment = os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}", "TERM": "xterm"}
     subprocess.run(

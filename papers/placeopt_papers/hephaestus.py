@@ -16,7 +16,7 @@ from pydantic import Field
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Preset
-from placeopt.core.outside import checked_actions
+from placeopt.core.numbers import checked_actions
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
 from placeopt.multi_cluster.observations import FEATURES, write_observations

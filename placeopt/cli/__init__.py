@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from placeopt.cli.commands import CLUSTERS, EXPERIMENTS, LEARN, LOOK, SOLVE, epilog, new_app
-from placeopt.cli.compiling import announced
+from placeopt.cli.progress import announced
 from placeopt.cli.screen import begin, checked_output
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.spec import load
@@ -47,8 +47,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "solving": ("solve",),
     "enumerating": ("enumerate",),
     "instances": ("check", "generate"),
-    "catalogue": ("instances", "methods", "schema"),
-    "compiling": ("warm-up",),
+    "catalogue": ("instances", "methods", "warm-up", "schema"),
     "fronts": ("pick", "plot", "compare", "merge", "evaluate"),
     "exploring": ("explore",),
     "reports": ("report",),

@@ -1,18 +1,20 @@
-"""``placeopt instances``, ``methods`` and ``schema``: what there is."""
+"""``placeopt instances``, ``methods`` and ``schema``: what there is; ``placeopt warm-up``."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import method_names, problem_names
-from placeopt.cli.screen import AsJson, emit_json, emit_table, say
-from placeopt.core.errors import require_known
+from placeopt.cli.screen import AsJson, Quiet, emit_json, emit_table, say
+from placeopt.core.errors import OutputError, require_known
 from placeopt.core.spec import COMPARED, ROLES
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
     add(app, instances, "placeopt instances", group=SOLVE)
     add(app, methods, "placeopt methods", "placeopt methods moead", group=SOLVE)
+    add(app, warm_up, "placeopt warm-up temporal", group=SOLVE, name="warm-up")
     add(app, schema, "placeopt schema temporal --plan > plan.schema.json", group=SOLVE)
 
 
@@ -197,3 +200,69 @@ def class_of(document: str, plan: bool) -> Any:
         return load(schemas[document])
     require_known("problem", document, [*specs(), "front", *schemas])
     return spec_of(document).load("plan" if plan else "instance")
+
+
+# -- warm-up ---------------------------------------------------------------------------------------
+
+
+def warm_up(
+    problems: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[PROBLEM]...", help="Problems (default: all).", autocompletion=problem_names
+        ),
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Number of processes.")] = 1,
+    any_cpu: Annotated[
+        bool,
+        typer.Option(
+            "--any-cpu",
+            help="Compile into the installed package, for any CPU of this kind: for images that "
+            "run on other machines.",
+        ),
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compile now what the first runs would compile.
+
+    The code is cached. It takes about half a minute a problem.
+
+    Every method of the problems answers a small instance.
+    """
+    if any_cpu:
+        _compile_for_any_cpu()
+    from placeopt.warm_up import Warmed
+    from placeopt.warm_up import warm_up as run
+
+    def tell(_k: int, warmed: Warmed) -> None:
+        say(f"{warmed.kind}: {len(warmed.methods)} methods in {warmed.seconds:.0f} s")
+
+    result = run(problems or (), jobs, tell)
+    rows = [(one.kind, ", ".join(one.methods)) for one in result]
+    emit_table(("problem", "methods that are ready"), rows, left=2, text=(1,))
+
+
+def _compile_for_any_cpu() -> None:
+    """Tell numba, which nobody has imported yet, and workers: they inherit the environment.
+
+    Raises
+    ------
+    OutputError
+        The package cannot be written to.
+    """
+    from placeopt import __file__ as package
+
+    folder = Path(package).parent / "_compiled"
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / "try").touch()
+        (folder / "try").unlink()
+    except OSError as error:
+        raise OutputError(
+            f"{folder}: cannot write: {error.strerror}; run it as whoever installed placeopt"
+        ) from None
+    os.environ |= {
+        "NUMBA_CPU_NAME": "generic",
+        "NUMBA_CPU_FEATURES": "",
+        "PLACEOPT_FOR_ANY_CPU": "1",
+    }

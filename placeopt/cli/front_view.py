@@ -8,8 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placeopt.cli.screen import emit, emit_sentence, say, show, width_of
-from placeopt.cli.tables import plain, room, table, wrapped
+from placeopt.cli.screen import (
+    emit,
+    emit_sentence,
+    plain,
+    room,
+    say,
+    show,
+    table,
+    width_of,
+    wrapped,
+)
 from placeopt.core.files.shipped import find, instances
 from placeopt.core.fronts.words import run_in_words, sentences, values
 from placeopt.doors import doors

@@ -2,7 +2,7 @@
 
 On a terminal the line has a bar, how much is done of how much, the time left, and of the facts what
 there is room for. Elsewhere a line is printed every ten seconds, also where the work
-says nothing meanwhile.
+says nothing meanwhile. While kernels are compiled, it says so.
 """
 
 from __future__ import annotations
@@ -13,10 +13,69 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from placeopt.cli.screen import console, is_quiet, say
 from placeopt.core.runs.compiling import CLOCK, Compiling
 from placeopt.core.runs.progress import Tell, Told, in_words, left_in_words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+#: Said once, where what was compiled is lost.
+NOT_KEPT = (
+    "compiled kernels cannot be kept, so every run compiles them: set NUMBA_CACHE_DIR to a folder "
+    "that can be written"
+)
+
+
+class _Notice:
+    """Says what is compiled before it is: a line that moves on a terminal, else one line."""
+
+    def __init__(self) -> None:
+        self._console: Console | None = None
+        self._said = False
+        self._line: Status | None = None
+
+    def __call__(self, state: Compiling) -> None:
+        if is_quiet():
+            return
+        self._console = self._console or console()
+        if not self._console.is_terminal:
+            if state.kernel and not self._said:
+                self._said = True
+                say("compiling kernels, once; no time limit counts it")
+        elif state.kernel:
+            if self._line is None:
+                self._line = self._console.status(str(state))
+                self._line.start()
+            self._line.update(str(state))
+        else:
+            self.end()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
+
+
+@contextmanager
+def announced() -> Iterator[None]:
+    """Say what is being compiled until the command ends, and then what that took."""
+    notice, before, began = _Notice(), CLOCK.kernels, CLOCK.compiled
+    try:
+        with CLOCK.watched(notice):
+            yield
+    finally:
+        notice.end()
+        kernels, seconds = CLOCK.kernels - before, CLOCK.compiled - began
+        if seconds >= 1:
+            say(f"compiled {kernels} kernels in {seconds:.1f} s")
+        if kernels and not CLOCK.kept:
+            say(NOT_KEPT)
+
 
 #: Seconds between two plain lines.
 PAUSE = 10.0

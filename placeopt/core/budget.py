@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from placeopt.core.errors import UsageError, shown
-from placeopt.core.fronts.snapshots import RunSnapshot, Watch, Witness
+from placeopt.core.fronts.trace import RunSnapshot, Watch, Witness
 from placeopt.core.runs.compiling import CLOCK, Clock
 
 #: Evaluations of a run when neither evaluations nor seconds are given.

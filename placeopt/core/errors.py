@@ -18,6 +18,8 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Iterable, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -163,3 +165,16 @@ def did_you_mean(word: str, legal: Iterable[str]) -> str:
     names = [str(name) for name in legal]
     close = difflib.get_close_matches(word, names, n=1)
     return (f"did you mean {close[0]!r}? " if close else "") + "legal: " + ", ".join(names)
+
+
+def optional(module: str, what: str, extra: str) -> Any:
+    """Return a module that an extra installs.
+
+    Raises
+    ------
+    MissingExtraError
+        It is not installed: ``what`` needs ``placeopt[extra]``.
+    """
+    if find_spec(module) is None:
+        raise MissingExtraError(what, extra)
+    return import_module(module)

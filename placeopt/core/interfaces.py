@@ -18,7 +18,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
-from placeopt.core.outside import (
+from placeopt.core.numbers import (
     checked_action,
     checked_count,
     checked_vector,
@@ -467,7 +467,7 @@ class ModelModule(Protocol):
     """The Pyomo model of a problem: what `ProblemSpec.model` names, mostly a module.
 
     It may have ``size(problem, **options)`` as well: about how many coefficients the model has.
-    What `placeopt.exact.objectives.remember` notes on a model helps the exact methods.
+    What `placeopt.exact.goals.remember` notes on a model helps the exact methods.
     """
 
     def build(self, problem: Any, /, **options: Any) -> Any:

@@ -21,8 +21,8 @@ from placeopt.core.fronts.values import (
     Violation,
     names_of,
 )
-from placeopt.core.limits import judged
-from placeopt.core.outside import checked_seed
+from placeopt.core.goals import judged
+from placeopt.core.numbers import checked_seed
 from placeopt.core.parameters import checked, require_options
 from placeopt.core.spec import ProblemSpec
 

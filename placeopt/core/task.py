@@ -16,8 +16,7 @@ from placeopt.core.errors import DocumentError
 from placeopt.core.files.arrays import Arrays
 from placeopt.core.fronts.dominance import farthest
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import MAX_SHOWN, RunSnapshot, Watch
-from placeopt.core.fronts.trace import Recorder, traced
+from placeopt.core.fronts.trace import MAX_SHOWN, Recorder, RunSnapshot, Watch, traced
 from placeopt.core.fronts.values import (
     Evaluation,
     Objective,
@@ -28,12 +27,12 @@ from placeopt.core.fronts.values import (
     Status,
     names_of,
     severity,
+    versions,
 )
-from placeopt.core.limits import BEYOND, nothing_inside, upper_limits
+from placeopt.core.goals import BEYOND, nothing_inside, upper_limits
 from placeopt.core.problem import Problem
-from placeopt.core.runs.collector import collector_at_rest
+from placeopt.core.runs.process import collector_at_rest
 from placeopt.core.runs.run_directory import Checkpoint, task_key
-from placeopt.core.runs.versions import versions
 from placeopt.core.runs.workers import Workers
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import require_known
-from placeopt.core.scaling import resources
+from placeopt.core.numbers import resources
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.

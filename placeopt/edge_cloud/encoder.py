@@ -19,7 +19,7 @@ from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel, inlined_kernel, kernel
 from placeopt.core.kernels.random import below, uniform
 from placeopt.core.kernels.rows import copy_row
-from placeopt.core.outside import checked_count
+from placeopt.core.numbers import checked_count
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.edge_cloud.kernels import Placement, cost, put, take

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Objective
-from placeopt.core.limits import window
+from placeopt.core.goals import window
 from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
 from placeopt.edge_cloud.instance import EdgeCloud

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.numbers import MAX_DECIMALS, decimals
 from placeopt.core.problem import Evaluation, Violation
-from placeopt.core.scaling import MAX_DECIMALS, decimals
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence, illegal_action
-from placeopt.core.outside import checked_action
+from placeopt.core.numbers import checked_action
 from placeopt.edge_cloud import sequence_kernels as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order
 from placeopt.edge_cloud.instance import EdgeCloud

@@ -15,7 +15,7 @@ import numpy as np
 
 from placeopt.core.errors import MissingExtraError, UsageError, shown
 from placeopt.core.interfaces import Encoder
-from placeopt.core.outside import checked_seed, numbers
+from placeopt.core.numbers import checked_seed, numbers
 
 _root = logging.getLogger()
 _level, _handlers = _root.level, list(_root.handlers)

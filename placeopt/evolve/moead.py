@@ -16,11 +16,11 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.fronts.front import Front
+from placeopt.core.goals import lattice
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.core.weights import lattice
 from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 #: Share of the budget -> fineness of the lattice from then on; 1 is about 200 subproblems. A coarse

@@ -18,9 +18,9 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.fronts.front import Front
+from placeopt.core.goals import lattice, simplex
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.core.weights import lattice, simplex
 from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 #: Generations that a run has at least, if the children of one need not be fewer than the least;

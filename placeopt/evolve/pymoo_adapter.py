@@ -25,7 +25,7 @@ from pymoo.core.sampling import Sampling
 from placeopt.core.errors import UsageError, shown
 from placeopt.core.fronts.dominance import nondominated
 from placeopt.core.interfaces import Encoder
-from placeopt.core.outside import numbers
+from placeopt.core.numbers import numbers
 
 
 class EncodedProblem(Problem):

@@ -12,7 +12,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Run
 from placeopt.core.interfaces import Encoder
-from placeopt.core.outside import numbers
+from placeopt.core.numbers import numbers
 from placeopt.core.spec import load
 from placeopt.core.task import Candidate, Task, versions
 

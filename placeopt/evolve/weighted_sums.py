@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.goals import simplex
 from placeopt.core.interfaces import Encoder
-from placeopt.core.weights import simplex
 
 #: Parts of the lattice of weights by number of objectives, and of the coarser one of the seeds:
 #: about 1,000 and 150 weights.

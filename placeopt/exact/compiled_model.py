@@ -16,9 +16,8 @@ import pyomo.environ as pyo
 import scipy.sparse as sp
 
 from placeopt.core.fronts.values import Objective, names_of
-from placeopt.exact.curves import lifted, tangent, too_low
 from placeopt.exact.memory import Precision
-from placeopt.exact.program import Growth, Program
+from placeopt.exact.program import Growth, Program, lifted, tangent, too_low
 from placeopt.exact.pyomo_rows import own_rows, read_rows, user_rows
 from placeopt.exact.solvers import solve
 from placeopt.exact.whole_rows import Chain, WholeRows, add_chain, fill_carries, needs_parts

@@ -38,18 +38,21 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
 from placeopt.core.fronts.dominance import minimal
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Objective, Plan
-from placeopt.exact.fronts import in_values
 from placeopt.exact.memory import (
     Answer,
+    Box,
     Enumeration,
     Found,
     Precision,
     Question,
     SearchHistory,
+    SearchRegion,
+    Unknown,
+    first_weights,
+    in_values,
 )
-from placeopt.exact.regions import Box, SearchRegion, Unknown, first_weights
 
 if TYPE_CHECKING:
     from placeopt.exact.oracles import Oracle

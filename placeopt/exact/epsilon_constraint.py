@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,27 +13,110 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import require_known
+from placeopt.core.errors import PlaceoptError, require_known
 from placeopt.core.files.arrays import Arrays
 from placeopt.core.fronts.certificate import Bounds
-from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Plan, names_of
-from placeopt.core.limits import in_steps
+from placeopt.core.fronts.front import Front, merge
+from placeopt.core.fronts.values import Objective, Plan, names_of
+from placeopt.core.goals import in_steps
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
-from placeopt.core.task import Task
+from placeopt.core.task import Candidate, Task
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.fronts import front_of, too_short_to_load, with_fallback
-from placeopt.exact.memory import Enumeration, SearchHistory
+from placeopt.exact.memory import Enumeration, Found, Precision, SearchHistory, in_values
 from placeopt.exact.oracles import JudgedOracle
 from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
 
 if TYPE_CHECKING:
     import pyomo.environ as pyo
 
+#: Seconds within which no model is built where Pyomo is not imported yet: the import alone takes
+#: one, and a quick answer must follow.
+LOADING_SECONDS = 1.5
+#: Evaluations of the quick method that stands in where a search finds nothing.
+_QUICK_EVALUATIONS = 200
 METHOD = "epsilon-constraint"
 #: Coefficients of the largest model that is built, and how many are built in a second.
 MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
+
+
+def front_of(
+    task: Task[Problem],
+    search: Enumeration,
+    plan_of: Callable[[Any], Plan],
+    *,
+    method: str,
+    lossless: bool = True,
+    parameters: dict[str, Any] | None = None,
+    libraries: Sequence[str] = (),
+) -> Front:
+    """Return the front of an enumeration, judged by the referee.
+
+    A point is ``optimal`` where the search proves that nothing feasible dominates it, else
+    ``bounded``, with the share of its main value that might still be saved as its gap.
+
+    Parameters
+    ----------
+    plan_of : callable
+        The plan of a payload.
+    lossless : bool
+        False where the oracle does not see all plans: nothing is proven then, nor complete.
+    """
+    searched = search.objectives or task.objectives
+    candidates = [
+        Candidate(plan_of(point.payload), *(_proof(search, point, searched) if lossless else ()))
+        for point in search.points
+    ]
+    return task.front(
+        candidates,
+        method=method,
+        bounds=in_values(search.bounds, searched).tolist() if lossless else (),
+        solver_calls=search.solves,
+        completed=lossless and (search.complete or search.status == "grid"),
+        parameters={**(parameters or {}), "status": search.status},
+        libraries=libraries,
+    )
+
+
+def _proof(
+    search: Enumeration, point: Found, objectives: Sequence[Objective]
+) -> tuple[str, float | None]:
+    """Return status and gap of a point."""
+    precision = Precision(np.array([o.step is not None for o in objectives]))
+    gap = search.gap(point.values, precision)
+    return ("optimal", None) if gap is None else ("bounded", gap)
+
+
+def too_short_to_load(budget: Budget) -> str:
+    """Say that the time left is too short to import the modelling library, if so."""
+    if "pyomo.environ" in sys.modules or budget.seconds_left >= LOADING_SECONDS:
+        return ""
+    return (
+        f"the time limit left {budget.seconds_left:.2g} s, too short to load the solver's library: "
+        f"{LOADING_SECONDS:g} s are needed; these are quick plans"
+    )
+
+
+def with_fallback(front: Front, task: Task[Problem]) -> Front:
+    """Return a front that is not empty-handed.
+
+    Where it has no points, it gets those of the plans to start from or of the problem's quick
+    method. Where these have none either, the front carries their least-violating plan.
+    """
+    if front.points:
+        return replace(merge([front]), runs=front.runs)
+    others = []
+    start, quick = task.start, task.problem.spec.method(task.problem.spec.quick)
+    names = names_of(task.objectives)
+    if start is not None and start.points and names_of(start.objectives) == names:
+        others.append(start)
+    elif quick is not None:
+        left = None if task.budget.seconds_limit is None else max(1e-3, task.budget.seconds_left)
+        budget = Budget(_QUICK_EVALUATIONS, left, clock=task.budget.clock)
+        small = replace(task, budget=budget, start=None)
+        with contextlib.suppress(PlaceoptError):  # no plan can satisfy the instance
+            others.append(quick.load()(small))
+    return replace(merge([front, *others]), runs=front.runs)
 
 
 def solve_model(
@@ -49,7 +134,7 @@ def solve_model(
     ``task.start``. Where it has no solution the front is empty and says so; see `run`.
     """
     from placeopt.exact.compiled_model import CompiledModel
-    from placeopt.exact.objectives import origin_of
+    from placeopt.exact.goals import origin_of
 
     origin = origin_of(model)
     assert origin is not None
@@ -167,7 +252,7 @@ def run(
     require_solver(solver)
     if not options and (reason := too_short_to_load(task.budget)):
         return _without_model(task, {"solver": solver, "note": reason})
-    from placeopt.exact.objectives import built, require_model
+    from placeopt.exact.goals import built, require_model
 
     module = task.problem.spec.load("model")
     require_model(module, task.problem.problem)

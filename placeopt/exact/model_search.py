@@ -17,17 +17,23 @@ from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
-from placeopt.core.fronts.values import OWN_MODEL, InstanceName, Plan, Point, Run, Status, names_of
-from placeopt.core.runs.versions import versions
+from placeopt.core.fronts.values import (
+    OWN_MODEL,
+    InstanceName,
+    Plan,
+    Point,
+    Run,
+    Status,
+    names_of,
+    versions,
+)
 from placeopt.exact.compiled_model import CompiledModel
-from placeopt.exact.domains import legal_value
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
-from placeopt.exact.fronts import in_values
-from placeopt.exact.goals import Goal
-from placeopt.exact.memory import STATUSES, Enumeration, Found
-from placeopt.exact.objectives import origin_of
+from placeopt.exact.goals import Goal, origin_of
+from placeopt.exact.memory import STATUSES, Enumeration, Found, in_values
 from placeopt.exact.oracles import Oracle, SparseSolution
+from placeopt.exact.pyomo_rows import legal_value
 from placeopt.exact.solver_registry import LIBRARIES, require_fit
 from placeopt.exact.whole_rows import exactly
 

@@ -13,16 +13,14 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
 from placeopt.core.fronts.values import Plan
-from placeopt.exact.curves import lifted
 from placeopt.exact.extreme import least_vertex
-from placeopt.exact.fronts import in_units
-from placeopt.exact.memory import Answer, Found
-from placeopt.exact.program import Program
+from placeopt.exact.memory import Answer, Found, in_units
+from placeopt.exact.program import Program, lifted
 from placeopt.exact.solvers import Outcome, solve
 
 if TYPE_CHECKING:
     from placeopt.exact.compiled_model import CompiledModel
-    from placeopt.exact.objectives import ModelOrigin
+    from placeopt.exact.goals import ModelOrigin
 
 #: Values that are so near to a whole number of units are that number.
 _NEARLY_WHOLE = 1e-3

@@ -28,7 +28,7 @@ _REQUESTS = ("workload", "container", "cpu now", "cpu after", "memory now", "mem
 
 
 class ApprovalPage:
-    """An approval as pages and commands take it: a `placeopt.core.door.Approved`."""
+    """An approval as pages and commands take it: a `placeopt.core.spec.Approved`."""
 
     def __init__(self, approval: Approval):
         self.approval = approval

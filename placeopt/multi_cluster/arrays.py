@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.scaling import scaled_down, scaled_up, unit_digits
+from placeopt.core.numbers import scaled_down, scaled_up, unit_digits
 from placeopt.multi_cluster.document import DeploymentRequest, FederatedCluster
 from placeopt.multi_cluster.paper_data import TYPES
 

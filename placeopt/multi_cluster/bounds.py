@@ -18,7 +18,7 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.front import Front
-from placeopt.core.weights import simplex
+from placeopt.core.goals import simplex
 from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.prices import ROUNDING

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.core.outside import checked_count
+from placeopt.core.numbers import checked_count
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.simulator.state import EXTRA, FFD
 from placeopt.multi_cluster.simulator.stream import EpisodeBatch

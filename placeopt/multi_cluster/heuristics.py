@@ -11,10 +11,10 @@ from pydantic import Field
 
 from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.core.fronts.front import Front
+from placeopt.core.goals import read_weights as read_row
+from placeopt.core.goals import simplex
 from placeopt.core.interfaces import Encoder
 from placeopt.core.task import Candidate, Task
-from placeopt.core.weights import read_weights as read_row
-from placeopt.core.weights import simplex
 from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.multi_cluster.paper_data import STRATEGIES

@@ -21,11 +21,10 @@ from pydantic import Field
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
+from placeopt.core.goals import simplex, upper_limits
 from placeopt.core.interfaces import Encoder
-from placeopt.core.limits import upper_limits
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
-from placeopt.core.weights import simplex
 from placeopt.evolve.search import Variant, VectorSearch
 from placeopt.multi_cluster import annealing, changes
 from placeopt.multi_cluster.encoder import MultiClusterEncoder

@@ -1,6 +1,6 @@
 """What a page says, said once: sentences, figures, lists, tables, and what is folded away.
 
-`html` and `markdown` write a list of blocks; `placeopt.cli.tables.on_screen` writes it for a
+`html` and `markdown` write a list of blocks; `placeopt.cli.screen.on_screen` writes it for a
 terminal. Cells of tables are those of `placeopt.plot.markup`.
 """
 

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
-from placeopt.core.outside import checked_actions
+from placeopt.core.numbers import checked_actions
 from placeopt.rescheduling import batch_kernels as kernels
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.instance import Rescheduling

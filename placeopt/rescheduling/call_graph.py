@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.scaling import decimals, scaled_up, unit_digits
+from placeopt.core.numbers import decimals, scaled_up, unit_digits
 
 #: With more parts of a millisecond than these, the latency has no step.
 _MAX_PARTS = 10**7

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
-from placeopt.core.limits import fewest
+from placeopt.core.goals import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.encoder import ReschedulingEncoder

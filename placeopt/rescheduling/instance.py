@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.fronts.values import Plan
+from placeopt.core.numbers import resources
 from placeopt.core.problem import (
     Amount,
     Evaluation,
@@ -27,7 +28,6 @@ from placeopt.core.problem import (
     latency_rows,
     require_unique,
 )
-from placeopt.core.scaling import resources
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
 from placeopt.rescheduling.arrays import ReschedulingArrays, build

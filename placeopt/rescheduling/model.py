@@ -16,7 +16,7 @@ import pyomo.environ as pyo
 
 from placeopt.core.fronts.values import Plan
 from placeopt.exact.compiled_model import Cut
-from placeopt.exact.objectives import declare, remember
+from placeopt.exact.goals import declare, remember
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.move_order import Moves, shortest
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.core.errors import UsageError, shown
 from placeopt.core.interfaces import Batch, CompiledEpisodes
-from placeopt.core.outside import checked_seed
+from placeopt.core.numbers import checked_seed
 from placeopt.core.parameters import checked, require_options
 from placeopt.core.problem import Problem, keyword_defaults
 from placeopt.rl.sequential_batch import SequentialBatch

@@ -11,12 +11,12 @@ from pydantic import Field, InstanceOf
 
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Plan
+from placeopt.core.goals import simplex
 from placeopt.core.interfaces import Batch
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.core.weights import simplex
 from placeopt.rl import policy_file
 from placeopt.rl.batches import make_batch
 from placeopt.rl.policy import TrainedPolicy

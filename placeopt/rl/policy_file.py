@@ -18,7 +18,7 @@ from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import documents
 from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
 from placeopt.core.files.paths import AnyPath
-from placeopt.core.weights import read_weights
+from placeopt.core.goals import read_weights
 from placeopt.rl.policy import Shape, TrainedPolicy
 
 FORMAT = "placeopt/policy@1"

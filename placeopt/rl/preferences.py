@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.core.weights import read_weights
+from placeopt.core.goals import read_weights
 
 #: What to give for weights that are drawn for every episode.
 DRAWN: Final = "drawn"
@@ -23,7 +23,7 @@ Weights = Sequence[float] | np.ndarray | str | None
 def normalised(given: Any, count: int) -> np.ndarray:
     """Return weights as float64 of shape (count,) that sum to 1; equal ones for None.
 
-    `given` and errors are as of `placeopt.core.weights.read_weights`.
+    `given` and errors are as of `placeopt.core.goals.read_weights`.
     """
     if given is None:
         return np.full(count, 1 / count)

@@ -16,7 +16,7 @@ from pydantic import Field
 from placeopt.core.episodes import scales
 from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch, build_sequence
-from placeopt.core.outside import checked_actions
+from placeopt.core.numbers import checked_actions
 from placeopt.core.problem import Problem
 
 

@@ -18,9 +18,9 @@ from stable_baselines3.common.utils import set_random_seed
 
 from placeopt.core.errors import UsageError
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.fronts.values import versions
 from placeopt.core.interfaces import Batch
 from placeopt.core.runs.compiling import CLOCK
-from placeopt.core.runs.versions import versions
 from placeopt.rl import checkpoint
 from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
 from placeopt.rl.policy import Shape, TrainedPolicy

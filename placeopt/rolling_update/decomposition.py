@@ -20,11 +20,11 @@ from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.dominance import all_reached, minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan
-from placeopt.core.limits import fewest, in_steps
+from placeopt.core.goals import fewest, in_steps
 from placeopt.core.task import Task
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.fronts import front_of, in_units, in_values, too_short_to_load
-from placeopt.exact.memory import Enumeration, Found
+from placeopt.exact.epsilon_constraint import front_of, too_short_to_load
+from placeopt.exact.memory import Enumeration, Found, in_units, in_values
 from placeopt.exact.oracles import JudgedOracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.end_state import EndState, cheapest_end
@@ -212,7 +212,7 @@ class _Decomposition:
         Its goals are cost, starts and what is lost at worst, of those that are asked for.
         """
         from placeopt.exact.compiled_model import CompiledModel
-        from placeopt.exact.objectives import ModelOrigin
+        from placeopt.exact.goals import ModelOrigin
         from placeopt.rolling_update import model as models
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())

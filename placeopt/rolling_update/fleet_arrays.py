@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from placeopt.core.scaling import decimals, scaled_up, unit_digits
+from placeopt.core.numbers import decimals, scaled_up, unit_digits
 from placeopt.rolling_update.document import UpdateApplication, UpdateMicroservice, UpdateNode
 from placeopt.rolling_update.replicas import Amounts, replica_sets, with_turns
 

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Plan
-from placeopt.exact.objectives import declare, remember
+from placeopt.exact.goals import declare, remember
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.limits.model import add_limits, assign_limits
 from placeopt.rolling_update.rules import model as rule_model

@@ -12,9 +12,9 @@ from pydantic import Field
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Plan
-from placeopt.core.limits import fewest
+from placeopt.core.goals import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound

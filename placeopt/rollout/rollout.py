@@ -19,12 +19,12 @@ from pydantic import AfterValidator, Field
 from placeopt.core.budget import Budget
 from placeopt.core.episodes import BasePolicy, first, follow, greedy, scales, weighted
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Plan
+from placeopt.core.goals import read_weights, simplex
 from placeopt.core.interfaces import DecisionSequence, build_sequence
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.core.weights import read_weights, simplex
 
 #: Base policies by name.
 BASE_POLICIES: dict[str, BasePolicy] = {"greedy": greedy, "first": first}

@@ -22,7 +22,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
 from placeopt.core.files.paths import AnyPath, read_bytes
 from placeopt.core.files.shipped import find_study, instances
-from placeopt.core.limits import read_limits
+from placeopt.core.goals import read_limits
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.runs.run_directory import task_key

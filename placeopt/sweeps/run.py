@@ -15,8 +15,7 @@ from typing import Any
 
 from placeopt import registry
 from placeopt.core.budget import Budget
-from placeopt.core.errors import PlaceoptError
-from placeopt.core.extras import optional
+from placeopt.core.errors import PlaceoptError, optional
 from placeopt.core.files.documents import write_parts, write_text
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from placeopt.core.scaling import MAX_DECIMALS, decimals, resources, unit_digits
+from placeopt.core.numbers import MAX_DECIMALS, decimals, resources, unit_digits
 from placeopt.temporal.document import PRICINGS, Offer, TemporalRequest
 
 #: More decimals of USD per slot than these are rounded.

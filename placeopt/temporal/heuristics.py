@@ -16,9 +16,9 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import nondominated
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective
+from placeopt.core.goals import lattice
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Candidate, Task
-from placeopt.core.weights import lattice
 from placeopt.temporal.encoder import TemporalEncoder
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.pools import weighted_quality

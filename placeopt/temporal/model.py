@@ -16,7 +16,7 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keyword_defaults
-from placeopt.exact.objectives import declare, remember
+from placeopt.exact.goals import declare, remember
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.model_data import Machine, ModelData, enough_copies

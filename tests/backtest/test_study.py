@@ -170,7 +170,7 @@ def test_what_is_saved_is_against_none(tmp_path: Path, texts: list[str], known: 
 def test_the_table_fits_eighty_columns(tmp_path: Path) -> None:
     """With money of millions; each row has all its cells, the head stands above."""
     from placeopt.backtest.page import page, rows
-    from placeopt.cli.tables import table
+    from placeopt.cli.screen import table
 
     names = ("none", "karpenter", "placeopt:interval=30min")
     found, _ = results(tmp_path, *names)

@@ -15,7 +15,7 @@ from placeopt.cli.front_view import (
     points_table,
     view,
 )
-from placeopt.cli.tables import room
+from placeopt.cli.screen import room
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.core.fronts.words import quality, sentences

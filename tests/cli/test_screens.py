@@ -19,7 +19,7 @@ import pytest
 from placeopt import cli
 from placeopt.cli import progress
 from placeopt.cli.progress import in_a_line
-from placeopt.cli.tables import room
+from placeopt.cli.screen import room
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.words import up_to
 from placeopt.core.runs.progress import Told

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placeopt.cli.tables import room, table
+from placeopt.cli.screen import room, table
 
 NAME = "a-policy-with-a-long-name-dqn"
 

@@ -10,7 +10,7 @@ import pytest
 
 from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget, Progress
 from placeopt.core.errors import UsageError
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 
 
 def test_evaluations_run_out() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.values import Evaluation, Objective, Violation
-from placeopt.core.limits import (
+from placeopt.core.goals import (
     excess,
     fewest,
     in_steps,

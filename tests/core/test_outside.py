@@ -9,7 +9,7 @@ from placeopt_papers.cnsm_encoding import PublishedEncoder
 import placeopt
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_encoder, build_sequence
-from placeopt.core.outside import checked_vectors
+from placeopt.core.numbers import checked_vectors
 from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.operators import SimulatedBinary
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation

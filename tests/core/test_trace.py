@@ -14,8 +14,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.snapshots import RunSnapshot
-from placeopt.core.fronts.trace import MAX_SAMPLES, Recorder
+from placeopt.core.fronts.trace import MAX_SAMPLES, Recorder, RunSnapshot
 from placeopt.core.fronts.values import InstanceName, Objective, Point, Run
 
 GOALS = (Objective("latency_ms", "ms"), Objective("served", "requests", sense="max"))

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from placeopt.core.fronts.dominance import minimal
-from placeopt.evolve import archive as module
-from placeopt.evolve.archive import VectorArchive
+from placeopt.evolve import search as module
+from placeopt.evolve.search import VectorArchive
 
 
 @pytest.mark.parametrize("buffer", [1, 7, 1000])

@@ -12,7 +12,7 @@ import pytest
 import placeopt
 from placeopt import ask
 from placeopt.core.errors import UnsupportedError, UsageError
-from placeopt.exact.curves import quadratic
+from placeopt.exact.program import quadratic
 
 
 def form(model: pyo.ConcreteModel, matrix: np.ndarray) -> object:

@@ -11,7 +11,7 @@ from pyomo.core.base.range import NumericRange
 
 import placeopt
 from placeopt.core.errors import UnsupportedError
-from placeopt.exact.domains import legal_value
+from placeopt.exact.pyomo_rows import legal_value
 
 SEMI = pyo.RangeSet(ranges=(NumericRange(0, 0, 0), NumericRange(2, 5, 0)))
 SOLVERS = ("highs", "scip")

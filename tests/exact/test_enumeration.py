@@ -18,9 +18,17 @@ from placeopt.core.errors import SolverError
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.values import Objective
 from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.fronts import in_units, in_values
-from placeopt.exact.memory import Answer, Enumeration, Found, Precision, SearchHistory
-from placeopt.exact.regions import Box, Unknown
+from placeopt.exact.memory import (
+    Answer,
+    Box,
+    Enumeration,
+    Found,
+    Precision,
+    SearchHistory,
+    Unknown,
+    in_units,
+    in_values,
+)
 
 WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
 REAL = [Objective(name, "", None) for name in "abcd"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from placeopt import api
 from placeopt.cli import app
-from placeopt.cli.tables import on_screen
+from placeopt.cli.screen import on_screen
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
 from placeopt.kubernetes.consolidate.pages import FILES, blocks, markdown

@@ -172,7 +172,7 @@ def test_a_goal_with_the_name_of_a_member_of_models_is_refused() -> None:
     import pyomo.environ as pyo
 
     from placeopt.core.errors import UnsupportedError
-    from placeopt.exact.objectives import declare
+    from placeopt.exact.goals import declare
 
     with pytest.raises(UnsupportedError, match="load_cost"):
         declare(pyo.ConcreteModel(), {"load": 1.0})

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.weights import simplex
+from placeopt.core.goals import simplex
 from placeopt.multi_cluster import bounds, prices
 from placeopt.multi_cluster.alone import Requests
 from placeopt.multi_cluster.bounds import lower_bounds

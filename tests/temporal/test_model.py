@@ -20,7 +20,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run
-from placeopt.exact.objectives import minimise_only
+from placeopt.exact.goals import minimise_only
 from placeopt.temporal.instance import Temporal
 from placeopt.temporal.model_data import enough_copies
 

@@ -15,9 +15,8 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, PlaceoptError, shown
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.values import CERTIFY, Point, Run
+from placeopt.core.fronts.values import CERTIFY, Point, Run, versions
 from placeopt.core.problem import Problem
-from placeopt.core.runs.versions import versions
 
 #: What rounding can add to a value, as a share of it, or of 1 where it is less.
 _ROUNDING = 1e-9

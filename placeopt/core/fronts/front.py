@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.core.errors import DocumentError, UsageError, require_known, shown
 from placeopt.core.files.paths import AnyPath
-from placeopt.core.fronts import indicators, picking, presentation
+from placeopt.core.fronts import dominance, indicators, presentation
 from placeopt.core.fronts.dominance import (
     all_reached,
     hypervolume,
@@ -399,13 +399,13 @@ class Front:
             order = np.lexsort(keys)
             return self.points[int(order[within[order]][0])]
         if reference:
-            score = picking.reference_point(scaled, self._scaled_aims(reference))
+            score = dominance.reference_point(scaled, self._scaled_aims(reference))
         elif pseudo_weights is not None:
-            score = picking.pseudo_weights(scaled, self._weights(pseudo_weights, 0.0))
+            score = dominance.pseudo_weights(scaled, self._weights(pseudo_weights, 0.0))
         elif topsis is not None:
-            score = picking.topsis(scaled, self._weights(topsis, 1.0))
+            score = dominance.topsis(scaled, self._weights(topsis, 1.0))
         else:
-            score = picking.knee(scaled)
+            score = dominance.knee(scaled)
         return self.points[int(np.where(within, score, np.inf).argmin())]
 
     def _within(self, budget: Mapping[str, float]) -> np.ndarray:

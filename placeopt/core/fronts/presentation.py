@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.extras import optional
+from placeopt.core.errors import optional
 from placeopt.core.fronts.values import Objective, Point, names_of
 
 #: Points that a notebook shows.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Strict
@@ -245,3 +246,14 @@ class Rejected:
 def severity(violations: Iterable[Violation]) -> float:
     """Return the total amount by which a plan breaks the instance."""
     return math.fsum(v.amount for v in violations)
+
+
+def versions(libraries: Sequence[str] = ()) -> dict[str, str]:
+    """Return the installed version of each distribution, and of placeopt."""
+    results = {}
+    for name in ("placeopt", *libraries):
+        try:
+            results[name] = version(name)
+        except PackageNotFoundError:
+            results[name] = "not installed"
+    return results

@@ -32,8 +32,8 @@ from placeopt.core.kernels.numba_parts import (
     sigutils,
     types,
 )
-from placeopt.core.runs.collector import collector_at_rest
 from placeopt.core.runs.compiling import CLOCK
+from placeopt.core.runs.process import collector_at_rest
 
 _TUPLES: Any = types.BaseTuple
 #: No kernel is called from C: wrappers for that would be compiled for nothing. "NRT" counts

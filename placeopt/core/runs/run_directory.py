@@ -14,9 +14,8 @@ from placeopt.core.files.arrays import Arrays, read_arrays, write_arrays
 from placeopt.core.files.documents import Document, sha256, write_json
 from placeopt.core.files.paths import AnyPath, checked_path, read_bytes
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Objective, names_of
+from placeopt.core.fronts.values import Objective, names_of, versions
 from placeopt.core.problem import Problem
-from placeopt.core.runs.versions import versions
 
 #: Largest file of arrays that is read, in bytes.
 MAX_BYTES = 2**31

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 
 from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UsageError, shown
+from placeopt.core.fronts.values import versions
 from placeopt.core.runs.run_directory import Checkpoint, RunDirectory
-from placeopt.core.runs.versions import versions
 from placeopt.core.spec import Additions, added, take_over
 
 #: How often workers may die in a row before a task ends.

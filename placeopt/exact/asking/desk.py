@@ -13,8 +13,7 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError, did_you_mean
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import InstanceName, Point, Run, Status
-from placeopt.core.runs.versions import versions
+from placeopt.core.fronts.values import InstanceName, Point, Run, Status, versions
 from placeopt.exact.goals import Goal, goals_of
 from placeopt.exact.memory import STATUSES, Answer, Found
 from placeopt.exact.model_front import budget_of, check_request

@@ -230,7 +230,7 @@ def _answered(
 def _show(found: ConsolidationAnswer, form: str) -> None:
     import sys
 
-    from placeopt.cli.tables import on_screen
+    from placeopt.cli.screen import on_screen
     from placeopt.core.files.documents import layout
     from placeopt.kubernetes.consolidate.pages import blocks, markdown
 

@@ -188,7 +188,7 @@ def markdown(found: ConsolidationAnswer, title: str = "Could the cluster be smal
 
 
 class AnsweredPage:
-    """An approval with the answer before it: a `placeopt.core.door.Approved`."""
+    """An approval with the answer before it: a `placeopt.core.spec.Approved`."""
 
     def __init__(self, page: ApprovalPage, found: ConsolidationAnswer):
         self.page, self.found = page, found

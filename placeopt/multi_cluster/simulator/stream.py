@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
-from placeopt.core.outside import checked_actions
+from placeopt.core.numbers import checked_actions
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
 from placeopt.multi_cluster.instance import MultiCluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.snapshots import RunSnapshot
+from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.local_search import beam, descent, eject
 from placeopt.rescheduling.local_search.state import plan_archive, search_state, zones

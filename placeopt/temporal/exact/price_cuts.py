@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.weights import simplex
+from placeopt.core.goals import simplex
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
 from placeopt.temporal.exact.numbers import Numbers
