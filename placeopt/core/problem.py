@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -59,6 +59,10 @@ class Record(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+#: A class of instances.
+P = TypeVar("P", bound="Problem")
 
 
 class _NoSpec:
@@ -244,6 +248,20 @@ class Problem(Record):
     def describe(self, plan: Plan) -> dict[str, str]:
         """Return a short summary of a plan for people: label -> text."""
         return {}
+
+
+def of_kind(kind: type[P], problem: Problem) -> P:
+    """Return an instance whose problem has to be a certain one.
+
+    Raises
+    ------
+    UsageError
+        It is another problem's.
+    """
+    if not isinstance(problem, kind):
+        wanted, other = (one.spec.kind for one in (kind, problem))
+        raise UsageError(f"an instance of {wanted} is needed; {problem.name!r} is one of {other}")
+    return problem
 
 
 def require_minimised(objectives: Iterable[Objective], problem: str) -> None:

@@ -18,12 +18,13 @@ from pyomo.core.expr import LinearExpression
 
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
+from placeopt.core.problem import Problem, of_kind
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact.goals import declare, remember
 
 
-def build(problem: EdgeCloud) -> pyo.ConcreteModel:
+def build(problem: Problem) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
     Returns
@@ -38,6 +39,7 @@ def build(problem: EdgeCloud) -> pyo.ConcreteModel:
     InfeasibleInstanceError
         No plan can exist; says why.
     """
+    problem = of_kind(EdgeCloud, problem)
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
     model = pyo.ConcreteModel(name=problem.name)

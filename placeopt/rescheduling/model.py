@@ -15,13 +15,14 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.fronts.values import Plan
+from placeopt.core.problem import Problem, of_kind
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.goals import declare, remember
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rescheduling.move_order import Moves, shortest
 
 
-def build(problem: Rescheduling) -> pyo.ConcreteModel:
+def build(problem: Problem) -> pyo.ConcreteModel:
     """Return the model of an instance.
 
     Returns
@@ -29,6 +30,7 @@ def build(problem: Rescheduling) -> pyo.ConcreteModel:
     pyomo.environ.ConcreteModel
         ``latency_ms`` and ``moves`` are its Expressions; ``epsilon[name]`` bounds one of them.
     """
+    problem = of_kind(Rescheduling, problem)
     t = problem.arrays
     model = pyo.ConcreteModel(name=problem.name)
     model.problem, model.order_found = problem, None

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, UsageError
 from placeopt.core.fronts.values import Plan
+from placeopt.core.problem import Problem, of_kind
 from placeopt.exact.goals import declare, remember
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.limits.model import add_limits, assign_limits
@@ -33,7 +34,7 @@ Slots = Annotated[
 ]
 
 
-def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
+def build(problem: Problem, *, slots: Slots = None) -> pyo.ConcreteModel:
     """Return the time-indexed model.
 
     Each slot has one move at most, every move is made once, and nothing is stopped.
@@ -53,6 +54,7 @@ def build(problem: RollingUpdate, *, slots: Slots = None) -> pyo.ConcreteModel:
     UsageError
         Fewer slots than microservices that must be restarted.
     """
+    problem = of_kind(RollingUpdate, problem)
     a = problem.arrays
     if len(a.rules.checks) or a.limits.any or a.survival.asked or a.survival.room:
         raise UnsupportedError(

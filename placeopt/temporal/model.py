@@ -15,7 +15,7 @@ from pydantic import Field
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.parameters import checked
-from placeopt.core.problem import keyword_defaults
+from placeopt.core.problem import Problem, keyword_defaults, of_kind
 from placeopt.exact.goals import declare, remember
 from placeopt.temporal.document import PRICINGS
 from placeopt.temporal.instance import Temporal
@@ -23,7 +23,7 @@ from placeopt.temporal.model_data import Machine, ModelData, enough_copies
 
 
 def build(
-    problem: Temporal,
+    problem: Problem,
     *,
     copies: Annotated[
         int | None,
@@ -50,6 +50,7 @@ def build(
     InfeasibleInstanceError
         A request fits no offer, or is longer than the horizon.
     """
+    problem = of_kind(Temporal, problem)
     options = _checked(copies=copies)
     if reasons := problem.infeasibility():
         raise InfeasibleInstanceError(reasons)
