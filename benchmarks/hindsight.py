@@ -16,11 +16,11 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Plan
-from placeopt.multi_cluster import policies
 from placeopt.multi_cluster.arrays import MultiClusterArrays
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.simulator.state import MAX_MS
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.state import MAX_MS
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: Histories that a first, quick search keeps.
 QUICK_STATES = 100

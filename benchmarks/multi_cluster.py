@@ -18,11 +18,10 @@ from hindsight import optimum
 import placeopt
 
 from multi_cluster_plain import Plain  # isort: skip
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch, MultiClusterBatch
+from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: Arrivals in a unit of time.
 SPEEDS = ((5.0,), (20.0,), (100.0,))

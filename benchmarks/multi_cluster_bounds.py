@@ -19,8 +19,8 @@ import placeopt
 from placeopt.core.fronts.front import Front
 from placeopt.core.goals import simplex
 from placeopt.multi_cluster import bounds
-from placeopt.multi_cluster.alone import Requests
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.bounds.sharing import Requests
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: Weights of cost, as a share of the highest price, in a sum with inequality.
 WEIGHTS = (0.9, 0.5, 0.1)

@@ -13,9 +13,9 @@ import numpy as np
 from harness import Benchmark, section, table, timed
 
 import placeopt
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.stream import MultiClusterBatch
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rl import policy_file

@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from placeopt_papers.hephaestus import PublishedEpisodes
 
-from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
-from placeopt.multi_cluster.simulator.stream import UNIT
+from placeopt.multi_cluster.episodes.stream import UNIT
+from placeopt.multi_cluster.generator import DEPLOYMENTS, TYPES
 
 #: Deployment -> GiB that differ from those of the published code.
 PRINTED: dict[str, float] = {}

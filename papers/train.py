@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "benchmarks")]
 from placeopt_papers.hephaestus import KIND, PublishedEpisodes  # noqa: E402
 
 from placeopt.multi_cluster import policies  # noqa: E402
-from placeopt.multi_cluster.paper_data import STRATEGIES  # noqa: E402
+from placeopt.multi_cluster.generator import STRATEGIES  # noqa: E402
 from placeopt.rl import policy_file  # noqa: E402
 from placeopt.rl.evaluation import evaluate, summary  # noqa: E402
 from placeopt.rl.policy import TrainedPolicy  # noqa: E402

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from placeopt.evolve.pymoo_adapter import Variation as Variation
     from placeopt.exact.goals import declare as declare
     from placeopt.exact.goals import remember as remember
-    from placeopt.multi_cluster.environment import batch as multi_cluster_batch  # noqa: F401
+    from placeopt.multi_cluster.episodes import batch as multi_cluster_batch  # noqa: F401
     from placeopt.plot.markup import Bar as Bar
     from placeopt.plot.markup import Cell as Cell
     from placeopt.plot.markup import paragraphs as paragraphs
@@ -113,7 +113,7 @@ _OF: dict[str, str] = {
     "plot.style": "PALETTE",
     "registry": "problem_class",
     "edge_cloud.drawing": "sweep_figure use_of_layers",
-    "multi_cluster.environment": "batch=multi_cluster_batch",
+    "multi_cluster.episodes": "batch=multi_cluster_batch",
     "rescheduling.generator": "fail",
     "rl.deepsets": "DeepSetsActorCritic numpy_arrays",
     "rl.evaluation": "evaluate=evaluate_policy greedy=greedy_choice summary",

@@ -22,7 +22,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import DecisionSequence, build_encoder, build_sequence
 from placeopt.core.problem import Problem
 from placeopt.environments import make_env
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rolling_update.instance import RollingUpdate

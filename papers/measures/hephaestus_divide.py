@@ -18,8 +18,8 @@ from machine import table
 from papers.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes
 from papers.measures.hephaestus_heuristics import BEST, PAPER, half, heuristic, shown, trained
 
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl.evaluation import evaluate
 
 FULL = {"episodes": 2000, "trained_episodes": 2000}

@@ -18,8 +18,8 @@ import numpy as np
 from machine import table
 from papers.authors_episodes import LOWERED, PRINTED, AuthorsEpisodes, means
 
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl import policy_file
 from placeopt.rl.evaluation import evaluate, summary
 from placeopt.rl.policy import TrainedPolicy

@@ -18,7 +18,7 @@ from papers.measures.hephaestus_divide import episodes_of, facts
 from papers.measures.hephaestus_heuristics import BEST
 from placeopt_papers import hephaestus
 
-from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl.evaluation import evaluate
 from placeopt.rl.preferences import DRAWN
 from placeopt.rl.settings import TrainingSettings

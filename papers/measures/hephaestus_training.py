@@ -20,7 +20,7 @@ from machine import table
 from papers.authors_episodes import PRINTED, AuthorsEpisodes, means
 from placeopt_papers import hephaestus
 
-from placeopt.multi_cluster.paper_data import STRATEGIES
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl.evaluation import evaluate, summary
 from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.preferences import DRAWN

@@ -19,9 +19,7 @@ from placeopt.core.interfaces import Preset
 from placeopt.core.numbers import checked_actions
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords
-from placeopt.multi_cluster.observations import FEATURES, write_observations
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.state import (
+from placeopt.multi_cluster.episodes.state import (
     EXTRA,
     FFD,
     MAX_MS,
@@ -29,7 +27,8 @@ from placeopt.multi_cluster.simulator.state import (
     EnvironmentState,
     EpisodeData,
 )
-from placeopt.multi_cluster.simulator.stream import PARTS, EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import FEATURES, PARTS, EpisodeBatch, write_observations
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl.settings import TrainingSettings
 
 #: The problem that policies of this environment name; placeopt has none of this name.

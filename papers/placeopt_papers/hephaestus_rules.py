@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.rows import copy_row
-from placeopt.multi_cluster.simulator.outcomes import (
+from placeopt.multi_cluster.episodes.outcomes import (
     first_fit,
     most_at_once,
     replicas_that_fit,
@@ -18,8 +18,8 @@ from placeopt.multi_cluster.simulator.outcomes import (
     take_by_weight,
     write_rewards,
 )
-from placeopt.multi_cluster.simulator.state import BF1B1, CPU, FFD, FFI, MAX_MS, REFUSAL
-from placeopt.multi_cluster.simulator.transition import clear, decide
+from placeopt.multi_cluster.episodes.state import BF1B1, CPU, FFD, FFI, MAX_MS, REFUSAL
+from placeopt.multi_cluster.episodes.transition import clear, decide
 
 #: Lowest latency between clusters, ms.
 MIN_MS = 1.0

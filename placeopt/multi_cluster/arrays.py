@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placeopt.core.numbers import scaled_down, scaled_up, unit_digits
-from placeopt.multi_cluster.document import DeploymentRequest, FederatedCluster
-from placeopt.multi_cluster.paper_data import TYPES
+from placeopt.multi_cluster.generator import TYPES
 
 
 class MultiClusterArrays(NamedTuple):
@@ -31,8 +30,8 @@ class MultiClusterArrays(NamedTuple):
 
 
 def build(
-    clusters: Sequence[FederatedCluster],
-    requests: Sequence[DeploymentRequest],
+    clusters: Sequence[Any],
+    requests: Sequence[Any],
     matrix: np.ndarray,
 ) -> MultiClusterArrays:
     """Return the arrays of clusters and requests; `matrix` has latencies in ms, its diagonal 0."""
@@ -63,7 +62,7 @@ def build(
 
 
 def _resource(
-    clusters: Sequence[FederatedCluster], requests: Sequence[DeploymentRequest], name: str
+    clusters: Sequence[Any], requests: Sequence[Any], name: str
 ) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
     """Return the unit of a resource; in it, capacities and allocations (C,) and demands (T,)."""
     capacity = [getattr(c, name) for c in clusters]

@@ -9,9 +9,9 @@ import numpy as np
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.numbers import checked_count
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.simulator.state import EXTRA, FFD
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.state import EXTRA, FFD
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: Vectors that play the trace together.
 _CHUNK = 256

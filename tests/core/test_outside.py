@@ -13,7 +13,7 @@ from placeopt.core.numbers import checked_vectors
 from placeopt.environments import make_env, make_vec_env
 from placeopt.evolve.operators import SimulatedBinary
 from placeopt.evolve.pymoo_adapter import EncodedProblem, Sample, Variation
-from placeopt.multi_cluster.placement_search import PlacementEncoder
+from placeopt.multi_cluster.search.placement import PlacementEncoder
 
 #: An instance of each problem.
 INSTANCES = ("toy", "corner-5", "chain-12", "repack-10x5", "stream-4x100")

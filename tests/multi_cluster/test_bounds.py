@@ -15,12 +15,11 @@ from scipy.optimize import linprog
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.goals import simplex
-from placeopt.multi_cluster import bounds, prices
-from placeopt.multi_cluster.alone import Requests
-from placeopt.multi_cluster.bounds import lower_bounds
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.placement_search import PlacementEncoder
-from placeopt.multi_cluster.sharing import Sharing
+from placeopt.multi_cluster import bounds
+from placeopt.multi_cluster.bounds import lower_bounds, prices
+from placeopt.multi_cluster.bounds.sharing import Requests, Sharing
+from placeopt.multi_cluster.problem import MultiCluster
+from placeopt.multi_cluster.search.placement import PlacementEncoder
 from placeopt.registry import certifier
 
 certify = certifier("multi-cluster")

@@ -13,7 +13,8 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from placeopt import api
-from placeopt.multi_cluster.drawing import (
+from placeopt.multi_cluster.problem import MultiCluster
+from placeopt.multi_cluster.views import (
     MAX_CLUSTERS,
     MAX_TIMES,
     _drawn,
@@ -21,7 +22,6 @@ from placeopt.multi_cluster.drawing import (
     scene,
     usage_over_time,
 )
-from placeopt.multi_cluster.instance import MultiCluster
 from placeopt.plot import plot_plan
 
 

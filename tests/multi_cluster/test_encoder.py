@@ -14,9 +14,9 @@ from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_encoder
 from placeopt.core.task import Task
 from placeopt.evolve.moead import run as moead
-from placeopt.multi_cluster.heuristics import greedy
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.problem import MultiCluster
+from placeopt.multi_cluster.search import greedy
 
 
 @given(

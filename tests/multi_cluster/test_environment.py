@@ -14,8 +14,8 @@ import placeopt.environments
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.task import Task
-from placeopt.multi_cluster import environment as multi_cluster
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster import episodes as multi_cluster
+from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rl import play, policy_file
 from placeopt.rl.batches import make_batch
 from placeopt.rl.evaluation import evaluate, greedy, table
@@ -163,7 +163,7 @@ def test_policies_that_come_with_placeopt():
             assert ours > theirs, (name, strategy)
     code = (
         "import sys, placeopt\n"
-        "from placeopt.multi_cluster.instance import MultiCluster\n"
+        "from placeopt.multi_cluster.problem import MultiCluster\n"
         "from placeopt.rl import policy_file\n"
         "problem = MultiCluster.generate(seed=1, requests=3)\n"
         "for n in policy_file.bundled():\n"

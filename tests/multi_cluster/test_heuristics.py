@@ -11,12 +11,12 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
-from placeopt.multi_cluster import heuristics as methods
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.outcomes import replicas_that_fit, take_by_weight
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster import search as methods
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.outcomes import replicas_that_fit, take_by_weight
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.multi_cluster.problem import MultiCluster
 
 NOBODY = np.random.default_rng(0)
 

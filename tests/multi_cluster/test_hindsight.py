@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.multi_cluster.problem import MultiCluster
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
 benchmark = importlib.import_module("hindsight")

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import DEPLOYMENTS, STRATEGIES, TYPES
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.generator import DEPLOYMENTS, STRATEGIES, TYPES
+from placeopt.multi_cluster.problem import MultiCluster
 
 A, B, C = "a", "b", "c"
 

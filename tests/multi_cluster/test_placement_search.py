@@ -14,10 +14,11 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.runs import run_directory
 from placeopt.core.runs.compiling import CLOCK, Clock
-from placeopt.multi_cluster import changes, placement_search
 from placeopt.multi_cluster.encoder import MultiClusterEncoder
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.placement_search import PlacementEncoder
+from placeopt.multi_cluster.problem import MultiCluster
+from placeopt.multi_cluster.search import changes
+from placeopt.multi_cluster.search import placement as placement_search
+from placeopt.multi_cluster.search.placement import PlacementEncoder
 
 
 @given(seed=st.integers(0, 10**6), rate=st.sampled_from((5.0, 20.0, 200.0)))

@@ -10,10 +10,9 @@ from multi_cluster_plain import Plain
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
-from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import DEPLOYMENTS, TYPES
-from placeopt.multi_cluster.simulator.stream import UNIT, EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import UNIT, EpisodeBatch, MultiClusterBatch
+from placeopt.multi_cluster.generator import DEPLOYMENTS, TYPES
+from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rollout import rollout
 
 

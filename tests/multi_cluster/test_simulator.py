@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multi_cluster_twins import FixedEpisode, best_fit, first_fit
 
-from placeopt.multi_cluster.simulator import outcomes as fixed
-from placeopt.multi_cluster.simulator import transition
-from placeopt.multi_cluster.simulator.state import (
+from placeopt.multi_cluster.episodes import outcomes as fixed
+from placeopt.multi_cluster.episodes import transition
+from placeopt.multi_cluster.episodes.state import (
     ACCEPTED,
     CPU,
     LAST_GINI,

@@ -19,7 +19,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rollout import rollout
 from placeopt.temporal.instance import Temporal
 

@@ -11,9 +11,9 @@ from placeopt_papers import hephaestus_rules as published_rules
 from placeopt_papers.hephaestus import PublishedEpisodes
 
 from placeopt.core.errors import UsageError
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.state import allocate
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.state import allocate
+from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rl.evaluation import evaluate, greedy
 
 SEEDS = np.arange(30, dtype=np.uint64)

@@ -240,7 +240,7 @@ def test_costs_by_data_centre_sum_to_the_objective(temporal: tuple[Problem, Fron
 )
 def test_clusters_are_never_over_their_capacity() -> None:
     """Peaks over the trace, counted apart from the referee, of plans that the referee accepts."""
-    from placeopt.multi_cluster.usage import usage_over_time
+    from placeopt.multi_cluster.views import usage_over_time
 
     problem = problem_class("multi-cluster").generate(3, requests=40)
     for point in placeopt.solve(problem, "greedy", seed=1).points:

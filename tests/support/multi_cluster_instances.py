@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from placeopt.multi_cluster.instance import MultiCluster
+from placeopt.multi_cluster.problem import MultiCluster
 
 
 def instance(seed: int, requests: int = 4, **options: object) -> MultiCluster:

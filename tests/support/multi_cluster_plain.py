@@ -27,7 +27,7 @@ class Plain:
 
     Parameters
     ----------
-    stream : `placeopt.multi_cluster.simulator.stream.Stream`
+    stream : `placeopt.multi_cluster.episodes.stream.Stream`
         Just reset; its random clusters and requests are copied.
     k : int
         Number of the environment that is copied.
@@ -204,7 +204,7 @@ class Plain:
         return split, reward
 
     def rows(self) -> list[list[float]]:
-        """Return the columns of the core; see `placeopt.multi_cluster.observations`."""
+        """Return the columns of the core; see `placeopt.multi_cluster.episodes.stream`."""
         request, mask, refusal = self.requests[self.t], self.mask(), self.refusal()[0]
         lasts, asked = (request["departure"] - request["arrival"]) * self.unit[2], self.asked
         loads = (

@@ -12,11 +12,9 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence
-from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.observations import FEATURES
-from placeopt.multi_cluster.simulator.state import ACCEPTED, EXTRA, LATENCY
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.state import ACCEPTED, EXTRA, LATENCY
+from placeopt.multi_cluster.episodes.stream import FEATURES, EpisodeBatch, MultiClusterBatch
+from placeopt.multi_cluster.problem import MultiCluster
 
 
 class MultiClusterSequence(DecisionSequence):

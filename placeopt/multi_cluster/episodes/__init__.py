@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import CompiledEpisodes
 from placeopt.core.problem import keyword_defaults, keywords
-from placeopt.multi_cluster.batch import MultiClusterBatch
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import RATE, STRATEGIES
+from placeopt.multi_cluster.episodes.stream import MultiClusterBatch
+from placeopt.multi_cluster.generator import RATE, STRATEGIES
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: Columns with the one-step reward parts of an action, and with its reward if it places nothing.
 SCORE = MultiClusterBatch.score
@@ -30,8 +30,8 @@ def batch(
 ) -> MultiClusterBatch:
     """Return generated episodes, or those of an instance, which are all alike.
 
-    Options are those of `placeopt.multi_cluster.batch.MultiClusterBatch`; an instance takes none,
-    as they say what is generated. Seeds are those of ``reset``; `seed` is not used.
+    Options are those of `placeopt.multi_cluster.episodes.stream.MultiClusterBatch`; an instance
+    takes none, as they say what is generated. Seeds are those of ``reset``; `seed` is not used.
 
     Raises
     ------

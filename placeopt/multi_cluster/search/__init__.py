@@ -15,10 +15,10 @@ from placeopt.core.goals import read_weights as read_row
 from placeopt.core.goals import simplex
 from placeopt.core.interfaces import Encoder
 from placeopt.core.task import Candidate, Task
-from placeopt.multi_cluster import policies
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.paper_data import STRATEGIES
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes import policies
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
+from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.multi_cluster.problem import MultiCluster
 
 #: `greedy` refuses requests that would earn less than one of these rewards; -inf for none.
 MIN_REWARDS = (-np.inf, 0.5, 0.6, 0.7, 0.8, 0.9)

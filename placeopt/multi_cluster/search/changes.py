@@ -16,8 +16,8 @@ import numpy as np
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.arrays import MultiClusterArrays
-from placeopt.multi_cluster.simulator.outcomes import grown
-from placeopt.multi_cluster.simulator.state import MAX_MS
+from placeopt.multi_cluster.episodes.outcomes import grown
+from placeopt.multi_cluster.episodes.state import MAX_MS
 
 
 class PlanState(NamedTuple):

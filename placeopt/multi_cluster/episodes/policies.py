@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.multi_cluster.simulator.stream import EpisodeBatch
+from placeopt.multi_cluster.episodes.stream import EpisodeBatch
 
 Policy = Callable[[EpisodeBatch, np.random.Generator], np.ndarray]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.multi_cluster.simulator.state import BF1B1, FFD, MAX_MS, REFUSAL
+from placeopt.multi_cluster.episodes.state import BF1B1, FFD, MAX_MS, REFUSAL
 
 # -- spreads ---------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@
 A *cut* says of every plan that accepts k requests: ``weights @ (latency, cost, inequality)`` is at
 least so much, the three being means over the accepted requests. First cuts are closed: each request
 alone on its best cluster, and the k cheapest requests. Then requests share the clusters while they
-run (`placeopt.multi_cluster.sharing`): prices of what is shared prove more. First-order steps find
-prices; where latency has no weight, linear programs find better ones.
+run (`placeopt.multi_cluster.bounds.sharing`): prices of what is shared prove more. First-order
+steps find prices; where latency has no weight, linear programs find better ones.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.front import Front
 from placeopt.core.goals import simplex
-from placeopt.multi_cluster.alone import Requests
-from placeopt.multi_cluster.instance import MultiCluster
-from placeopt.multi_cluster.prices import ROUNDING
+from placeopt.multi_cluster.bounds.prices import ROUNDING
+from placeopt.multi_cluster.bounds.sharing import Requests, Sharing
+from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.multi_cluster.referee import MAX_MS
-from placeopt.multi_cluster.sharing import Sharing
 
 #: Parts of the lattice of weights of latency, cost and inequality, and where only two matter.
 _PARTS, _PARTS_OF_TWO = 6, 20
