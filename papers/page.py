@@ -13,8 +13,7 @@ from machine import table as markdown_table
 from papers.entry import STATUSES, Entry, Paper
 
 from placeopt.plot import markup
-from placeopt.plot.markup import Mark, clean
-from placeopt.plot.shell import shell
+from placeopt.plot.markup import Mark, clean, shell
 
 _TONES = {
     "regenerated": "plain",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from placeopt.backtest.study import front_of
-from placeopt.plot.markup import section, table
+from placeopt.plot.markup import section, shell, table
 from placeopt.plot.plan_page import figure_html
 from placeopt.plot.scene import Panel, Scene
-from placeopt.plot.shell import shell
 from placeopt.plot.style import PALETTE
 
 #: Columns of the table: head, figure, digits.

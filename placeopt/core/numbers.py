@@ -4,7 +4,7 @@ checked once, before compiled code reads them without looking at bounds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
@@ -95,77 +95,74 @@ def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray
 _MOST_VECTORS = 10**8
 
 
-def checked_vectors(X: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return vectors as a contiguous array of int64, shape (k, num_genes).
+def whole_numbers(
+    given: Any,
+    shape: tuple[int | None, ...],
+    lower: Any,
+    upper: Any,
+    what: str,
+    place: Callable[..., str],
+) -> np.ndarray:
+    """Return whole numbers as a contiguous array of int64.
 
     Parameters
     ----------
-    X : array_like, shape (k, num_genes)
-        Whole numbers of any numeric type; k may be 0.
-    lower, upper : ndarray of int64, shape (num_genes,)
+    given : array_like
+        Of any numeric type.
+    shape : tuple
+        That is wanted; the first entry may be None, for any number of rows.
+    lower, upper : int or ndarray
         Inclusive bounds.
+    what : str
+        What the numbers are, such as ``vectors``.
+    place : callable
+        From the indices of a number to its name.
 
     Raises
     ------
     UsageError
-        Names the first vector, gene and value that is not legal, and its bounds; or the shape.
+        Names the first number that is not legal, and its bounds; or the shape.
     """
-    genes = len(lower)
-    result = numbers(X, f"vectors of shape (k, {genes})")
-    if result.shape == (0,):
-        result = result.reshape(0, genes)
-    if result.shape[1:] != (genes,):
+    wanted = f"({', '.join('k' if n is None else str(n) for n in shape)}{',' * (len(shape) == 1)})"
+    found = numbers(given, f"{what} of shape {wanted}")
+    if shape[0] is None and found.shape == (0,):
+        found = found.reshape(0, *shape[1:])
+    rows = found.shape[:1] if shape[0] is None else shape[:1]
+    if found.shape != (*rows, *shape[1:]):
+        raise UsageError(f"these {what} have the shape {found.shape}; wanted is {wanted}")
+    legal = (found >= lower) & (found <= upper)  # false for NaN
+    if found.dtype.kind == "f":
+        legal &= found == np.rint(found)
+    if not legal.all():
+        at = tuple(np.argwhere(~legal)[0].tolist())
+        low, high = (np.broadcast_to(bound, found.shape)[at] for bound in (lower, upper))
         raise UsageError(
-            f"these vectors have the shape {result.shape}; the problem wants (k, {genes})"
+            f"{place(*at)} is {_shown(found[at])}; legal: whole numbers from {low} to {high}"
         )
-    wrong = _first_illegal(result, lower, upper)
-    if wrong is not None:
-        k, gene = wrong
-        raise UsageError(
-            f"vector {k}, gene {gene} is {_shown(result[k, gene])}; "
-            f"legal: whole numbers from {lower[gene]} to {upper[gene]}"
-        )
-    return np.ascontiguousarray(result, dtype=np.int64)
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def checked_vectors(X: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+    """Return vectors, shape (k, num_genes), within bounds, shape (num_genes,); k may be 0."""
+    shape = (None, len(lower))
+    return whole_numbers(X, shape, lower, upper, "vectors", lambda k, n: f"vector {k}, gene {n}")
 
 
 def checked_vector(genes: Any, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-    """Return one vector as a contiguous array of int64, shape (num_genes,).
-
-    Errors are as of `checked_vectors`.
-    """
-    result = numbers(genes, f"a vector of shape {lower.shape}")
-    if result.shape != lower.shape:
-        raise UsageError(
-            f"this vector has the shape {result.shape}; the problem wants {lower.shape}"
-        )
-    return checked_vectors(result[None], lower, upper)[0]
+    """Return one vector within bounds, shape (num_genes,)."""
+    return whole_numbers(genes, lower.shape, lower, upper, "genes", lambda n: f"gene {n}")
 
 
 def checked_actions(actions: Any, num_envs: int, num_actions: int) -> np.ndarray:
-    """Return the actions of environments as a contiguous array of int64, shape (num_envs,).
+    """Return the actions of environments, shape (num_envs,).
 
     Actions that a mask rules out pass: the environment says what they cost.
-
-    Raises
-    ------
-    UsageError
-        Names the first environment and action that is not one of 0 to ``num_actions - 1``; or the
-        shape.
     """
-    result = numbers(actions, f"actions of shape ({num_envs},)")
-    if result.shape != (num_envs,):
-        raise UsageError(
-            f"these actions have the shape {result.shape}; {num_envs} environments want "
-            f"({num_envs},)"
-        )
-    wrong = _first_illegal(result, 0, num_actions - 1)
-    if wrong is not None:
-        whose = "" if num_envs == 1 else f" of environment {wrong[0]}"
-        raise UsageError(
-            f"the action{whose} is {_shown(result[wrong])}; "
-            f"legal: whole numbers from 0 to {num_actions - 1}"
-        )
-    return np.ascontiguousarray(result, dtype=np.int64)
+
+    def place(number: int) -> str:
+        return "the action" if num_envs == 1 else f"the action of environment {number}"
+
+    return whole_numbers(actions, (num_envs,), 0, num_actions - 1, "actions", place)
 
 
 def checked_action(action: Any, num_actions: int) -> int:
@@ -212,16 +209,6 @@ def numbers(given: Any, wanted: str) -> np.ndarray:
     if result is None or result.dtype.kind not in "biuf":
         raise UsageError(f"{_shown(given)} is no array of numbers; give {wanted}")
     return result
-
-
-def _first_illegal(found: np.ndarray, lower: Any, upper: Any) -> tuple[int, ...] | None:
-    """Return the place of the first number that is not whole or not within bounds."""
-    legal = (found >= lower) & (found <= upper)  # false for NaN
-    if found.dtype.kind == "f":
-        legal &= found == np.rint(found)
-    if legal.all():
-        return None
-    return tuple(np.argwhere(~legal)[0].tolist())
 
 
 def _shown(value: Any) -> str:

@@ -344,6 +344,19 @@ def _check_form(objective: Objective, expression: Any) -> None:
         raise UnsupportedError(f"goal {name!r} is not linear: {expression}; {remedy}")
 
 
+def require_goal(name: object, names: Sequence[str], what: str) -> None:
+    """Raise unless a name is that of a goal; `what` is the argument that has it."""
+    if name not in names:
+        raise UsageError(f"{what} names no goal: {name!r}; {did_you_mean(str(name), names)}")
+
+
+def positive(value: Any, what: str) -> float:
+    """Return a positive number; `what` it is in the error."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise UsageError(f"{what} is {value!r}; give a positive number")
+    return float(value)
+
+
 def _numbers(
     what: str, given: Mapping[str, float] | None, names: Sequence[str]
 ) -> dict[str, float]:
@@ -353,10 +366,8 @@ def _numbers(
     if not isinstance(given, Mapping):
         raise UsageError(f"{what} is {given!r}; give numbers by the names of goals")
     for name, value in given.items():
-        if name not in names:
-            raise UsageError(f"{what} names no goal: {name!r}; {did_you_mean(str(name), names)}")
-        if not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise UsageError(f"{what}[{name!r}] is {value!r}; give a positive number")
+        require_goal(name, names, what)
+        positive(value, f"{what}[{name!r}]")
     return dict(given)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.core.fronts.words import bare_name
-from placeopt.plot.markup import clean, facts, section, some
-from placeopt.plot.shell import shell
+from placeopt.plot.markup import clean, facts, section, shell, some
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front

@@ -12,20 +12,21 @@ from placeopt.core.fronts.dominance import farthest
 from placeopt.core.fronts.values import OWN_MODEL, Plan
 from placeopt.core.fronts.words import bare_name, bound_name, label, percent
 from placeopt.plot import markup
-from placeopt.plot.front_data import as_script, front_data
+from placeopt.plot.front_page import as_script, front_data
 from placeopt.plot.markup import (
     Mark,
+    asset,
     bullets,
     clean,
     details,
     facts,
     paragraphs,
     section,
+    shell,
     table,
     tiles,
 )
 from placeopt.plot.plan_page import plan_html
-from placeopt.plot.shell import asset, shell
 from placeopt.version import __version__
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.plot.markup import Cell, Strong, paragraphs, section, table
+from placeopt.plot.markup import Cell, Strong, paragraphs, section, shell, table
 from placeopt.plot.plan_page import figure_html
-from placeopt.plot.shell import shell
 from placeopt.sweeps import tables
 from placeopt.sweeps.charts import boxes, convergence
 from placeopt.sweeps.measures import (

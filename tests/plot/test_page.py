@@ -20,8 +20,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.core.problem import Problem
 from placeopt.plot import in_notebook, plot_front
-from placeopt.plot.front_data import MAX_PLANS, front_data, plan_numbers
-from placeopt.plot.front_page import page
+from placeopt.plot.front_page import MAX_PLANS, front_data, page, plan_numbers
 
 GOALS = (
     Objective("latency_ms", "ms"),

@@ -11,10 +11,10 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.budget import Budget
-from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError, did_you_mean
+from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Point, Run, Status, versions
-from placeopt.exact.goals import Goal, goals_of
+from placeopt.exact.goals import Goal, goals_of, require_goal
 from placeopt.exact.memory import STATUSES, Answer, Found
 from placeopt.exact.model_front import budget_of, check_request
 from placeopt.exact.model_search import ModelSearch, front_without_points
@@ -264,8 +264,7 @@ def numbers(
     """
     if isinstance(given, Mapping):
         for name in given:
-            if name not in names:
-                raise UsageError(f"{what} names no goal: {name!r}; {did_you_mean(name, names)}")
+            require_goal(name, names, what)
         missing = [name for name in names if name not in given]
         if missing:
             raise UsageError(f"{what} has no number for goal {missing[0]!r}; give one for each")

@@ -25,12 +25,12 @@ import pyomo.environ as pyo
 from pyomo.common.modeling import unique_component_name
 from pyomo.core.expr.numvalue import as_numeric
 
-from placeopt.core.errors import UsageError, did_you_mean
+from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, names_of
 from placeopt.exact.asking.desk import Desk, How, answered, numbers
 from placeopt.exact.extreme import corners, extreme_points
-from placeopt.exact.goals import Goal, goals_of
+from placeopt.exact.goals import Goal, goals_of, positive, require_goal
 from placeopt.exact.memory import Found
 from placeopt.exact.model_front import budget_of, check_request
 
@@ -134,9 +134,8 @@ def _levels(order: Sequence[Level] | None, names: list[str]) -> list[Weighted]:
         if not isinstance(weights, Mapping) or not weights:
             raise UsageError(f"order has {level!r}; give names of goals, or goals with weights")
         for name, weight in weights.items():
-            _require(name, names, "order")
-            if not _is_positive(weight):
-                raise UsageError(f"the weight of {name!r} is {weight!r}; give a positive number")
+            require_goal(name, names, "order")
+            positive(weight, f"the weight of {name!r}")
         levels.append([(name, float(weight)) for name, weight in weights.items()])
     named = [name for level in levels for name, _ in level]
     if len(set(named)) < len(named):
@@ -148,20 +147,10 @@ def _levels(order: Sequence[Level] | None, names: list[str]) -> list[Weighted]:
 def _shares(tolerance: float | Mapping[str, float], names: list[str]) -> dict[str, float]:
     shares = tolerance if isinstance(tolerance, Mapping) else dict.fromkeys(names, tolerance)
     for name, share in shares.items():
-        _require(name, names, "tolerance")
-        if share != 0 and not _is_positive(share):
-            raise UsageError(f"tolerance of {name!r} is {share!r}; give a number of at least 0")
+        require_goal(name, names, "tolerance")
+        if share != 0:
+            positive(share, f"tolerance of {name!r}")
     return {name: float(share) for name, share in shares.items()}
-
-
-def _require(name: object, names: list[str], what: str) -> None:
-    if name not in names:
-        raise UsageError(f"{what} names no goal: {name!r}; {did_you_mean(str(name), names)}")
-
-
-def _is_positive(value: object) -> bool:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and 0 < value < math.inf  # type: ignore[operator]
 
 
 def reference_point(
@@ -437,18 +426,8 @@ def _enough(tolerance: float | Mapping[str, float], desk: Desk) -> np.ndarray | 
     """Return the tolerance: a share of all ranges, or units of each goal."""
     names = [goal.name for goal in desk.goals]
     if not isinstance(tolerance, Mapping):
-        return _positive(tolerance, "tolerance")
+        return positive(tolerance, "tolerance")
     for name in tolerance:
-        if name not in names:
-            raise UsageError(f"tolerance names no goal: {name!r}; {did_you_mean(name, names)}")
-    missing = [name for name in names if name not in tolerance]
-    if missing:
-        raise UsageError(f"tolerance has no number for goal {missing[0]!r}; give one for each")
-    own = [_positive(tolerance[name], f"tolerance[{name!r}]") for name in names]
+        positive(tolerance[name], f"tolerance[{name!r}]")
+    own = numbers("tolerance", tolerance, names)
     return np.array(own) / desk.compiled.units[: desk.count]
-
-
-def _positive(value: float, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise UsageError(f"{what} is {value!r}; give a positive number")
-    return float(value)
