@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out cases of a test that differ in numbers alone, unless all are asked for."""
+    """Leave out what is marked, and cases that differ in numbers alone, unless asked for all."""
     if THOROUGH or any("::" in word for word in config.args):
         return
     cases: Counter[tuple[object, ...]] = Counter()
@@ -58,7 +58,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         )
         words = [str(value) for value in given.values() if not isinstance(value, int)]
         case = (item.path, getattr(item, "originalname", item.name), *words)
-        (left if cases[case] % every(item.path.relative_to(ROOT)) else kept).append(item)
+        more = cases[case] % every(item.path.relative_to(ROOT)) > 0
+        (left if more or item.get_closest_marker("thorough") else kept).append(item)
         cases[case] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ SOURCES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((ROOT / "placeopt").rglob("*.py"))
 }
+TEXTS = {name: path.read_text(encoding="utf-8") for name, path in SOURCES.items()}
 METHODS = {"exact", "evolve", "rollout", "rl"}
 PROBLEMS = {"temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling"}
 #: Ways in and out: nothing else imports them, so that each could be a distribution of its own.
@@ -22,10 +24,16 @@ FORBIDDEN_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "marshal", "she
 LEGAL_RANDOM = {"Generator", "default_rng", "SeedSequence", "BitGenerator", "PCG64"}
 
 
-def imports_of(source: str, known: set[str]) -> set[str]:
+@cache
+def nodes(name: str) -> list[ast.AST]:
+    """Return all nodes of a module's tree."""
+    return list(ast.walk(ast.parse(TEXTS[name])))
+
+
+def imports_of(tree: Iterable[ast.AST], known: set[str]) -> set[str]:
     """Return the modules of placeopt that a file imports, wherever the import stands."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in tree:
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"line {node.lineno}: write imports in full"
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -38,9 +46,7 @@ def imports_of(source: str, known: set[str]) -> set[str]:
 @cache
 def imports() -> dict[str, set[str]]:
     known = set(SOURCES)
-    return {
-        name: imports_of(path.read_text(encoding="utf-8"), known) for name, path in SOURCES.items()
-    }
+    return {name: imports_of(nodes(name), known) for name in SOURCES}
 
 
 def part(module: str) -> str:
@@ -130,15 +136,14 @@ def test_no_files_import_each_other() -> None:
 def test_a_wrong_import_is_found(module, line, finds) -> None:
     graph = dict(imports())
     before = finds(graph)
-    source = SOURCES[module].read_text(encoding="utf-8")
-    graph[module] = imports_of(f"{source}\n{line}\n", set(SOURCES))
+    graph[module] = imports_of([*nodes(module), *ast.walk(ast.parse(line))], set(SOURCES))
     assert len(finds(graph)) > len(before)
 
 
 def test_nothing_is_unsafe() -> None:
     """No pickle, no eval, no global random generator."""
-    for name, path in SOURCES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in SOURCES:
+        for node in nodes(name):
             where = f"{name}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Import):
                 assert not {alias.name for alias in node.names} & FORBIDDEN_MODULES, where
@@ -154,15 +159,15 @@ def test_nothing_is_unsafe() -> None:
 
 def test_members_of_an_interface_are_declared() -> None:
     """Nobody asks by name whether an object happens to have a member."""
-    for name, path in SOURCES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name in SOURCES:
+        for node in nodes(name):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 where = f"{name}:{node.lineno}"
                 assert not (node.func.id == "getattr" and len(node.args) == 3), where
 
 
-def functions_of(tree: ast.Module) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+def functions_of(name: str) -> list[ast.FunctionDef]:
+    return [node for node in nodes(name) if isinstance(node, ast.FunctionDef)]
 
 
 def is_kernel(function: ast.FunctionDef) -> bool:
@@ -171,12 +176,11 @@ def is_kernel(function: ast.FunctionDef) -> bool:
 
 def test_lines_and_functions_are_short() -> None:
     """100 columns; 70 lines a function, without its signature and docstring."""
-    for name, path in SOURCES.items():
-        text = path.read_text(encoding="utf-8")
+    for name, text in TEXTS.items():
         assert "fmt: skip" not in text and "fmt: off" not in text, name
         for number, line in enumerate(text.splitlines(), 1):
             assert len(line) <= 100, f"{name}:{number}"
-        for function in functions_of(ast.parse(text)):
+        for function in functions_of(name):
             docstring = ast.get_docstring(function, clean=False) or ""
             length = function.end_lineno - function.body[0].lineno - docstring.count("\n")
             assert length <= 70, f"{name}.{function.name} has {length} lines"
@@ -185,8 +189,8 @@ def test_lines_and_functions_are_short() -> None:
 def test_classes_have_names_of_their_own() -> None:
     """No two public classes of one name."""
     found = defaultdict(list)
-    for name, path in SOURCES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for name, text in TEXTS.items():
+        for node in ast.parse(text).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(name)
     assert {name: where for name, where in found.items() if len(where) > 1} == {}
@@ -196,9 +200,8 @@ def test_kernels_say_their_shapes() -> None:
     """A public kernel has a docstring; one that takes arrays names a shape somewhere in its
     file.
     """
-    for name, path in SOURCES.items():
-        text = path.read_text(encoding="utf-8")
-        for function in functions_of(ast.parse(text)):
+    for name in SOURCES:
+        for function in functions_of(name):
             if is_kernel(function) and not function.name.startswith("_"):
                 assert ast.get_docstring(function), f"{name}.{function.name}"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from dying_tasks import die_once
+from effort import tries
 
 import placeopt
 from placeopt.core.budget import Budget
@@ -93,7 +94,7 @@ def test_a_sweep_is_the_same_everywhere(cluster: Any) -> None:
     """For 1, 2 and 4 workers, and on a cluster where a worker is killed in the middle."""
     alone = told(placeopt.sweep(PLAN))
     assert len(alone) == 12 and all(alone)
-    for jobs in (4, 2):
+    for jobs in (2, 4)[: tries(1, 2)]:
         assert told(placeopt.sweep(PLAN, jobs=jobs)) == alone
 
     def kill_after_three(done: int, total: int) -> None:
@@ -103,6 +104,7 @@ def test_a_sweep_is_the_same_everywhere(cluster: Any) -> None:
     assert told(placeopt.sweep(PLAN, scheduler=cluster, on_cell=kill_after_three)) == alone
 
 
+@pytest.mark.thorough
 def test_an_ensemble_is_the_same_everywhere(cluster: Any) -> None:
     """One process, two, and a cluster by its address."""
     places: tuple[dict[str, Any], ...] = ({}, {"jobs": 2}, {"scheduler": cluster.scheduler.address})
@@ -111,6 +113,7 @@ def test_an_ensemble_is_the_same_everywhere(cluster: Any) -> None:
     assert fronts[0] == fronts[1] == fronts[2] and fronts[0][0]
 
 
+@pytest.mark.thorough
 def test_epsilon_cells_are_the_same_everywhere(cluster: Any) -> None:
     """One thread, two, and a cluster."""
     problem = EdgeCloud.generate(2, applications=1)
@@ -154,6 +157,7 @@ def within(true: Any) -> bool:
     return False
 
 
+@pytest.mark.thorough
 def test_a_killed_sweep_on_a_cluster_loses_what_was_in_flight(cluster: Any, tmp_path: Path) -> None:
     """SIGKILL of the command; the same command again runs only what is missing."""
     (tmp_path / "plan.toml").write_text(

@@ -44,27 +44,24 @@ def run(folder: Path, *lines: str) -> None:
     assert not list(cache.rglob("*.nbi"))
 
 
-@pytest.mark.parametrize("name", INSTANCES)
-def test_fronts_are_looked_at_without_kernels(tmp_path: Path, name: str) -> None:
-    """Drawn, reported, picked, merged and compared, with more points than pages show."""
+def test_fronts_are_looked_at_without_kernels(tmp_path: Path) -> None:
+    """Checked, drawn, reported, picked, merged and compared, with more points than pages show."""
     pytest.importorskip("matplotlib")
-    for seed in (1, 2):
-        front = placeopt.solve(name, evaluations=1500, seed=seed)
-        front.write(tmp_path / f"{seed}.json")
-    run(
-        tmp_path,
-        "plot 1.json -o 1.html",
-        "plot 1.json -o 1.png",
-        "plot 1.json --point knee -o plan.html",
-        "plot 1.json --convergence -o runs.html",
-        "report 1.json -o report.html",
-        *(["report 1.json --format markdown -o r.md"] if name == "repack-10x5" else []),
-        "pick 1.json -o point.json",
-        "merge 1.json 2.json -o both.json",
-        "compare 1.json 2.json",
-    )
-
-
-def test_instances_are_checked_without_kernels(tmp_path: Path) -> None:
     names = (*INSTANCES, "aws-50", "basic-50", "corner-5", "chain-12")
-    run(tmp_path, *(f"check {name}" for name in names))
+    lines = [f"check {name}" for name in names]
+    for name in INSTANCES:
+        one, other = f"{name}-1.json", f"{name}-2.json"
+        for seed, file in enumerate((one, other), 1):
+            placeopt.solve(name, evaluations=1500, seed=seed).write(tmp_path / file)
+        lines += [
+            f"plot {one} -o 1.html",
+            f"plot {one} -o 1.png",
+            f"plot {one} --point knee -o plan.html",
+            f"plot {one} --convergence -o runs.html",
+            f"report {one} -o report.html",
+            *([f"report {one} --format markdown -o r.md"] if name == "repack-10x5" else []),
+            f"pick {one} -o point.json",
+            f"merge {one} {other} -o both.json",
+            f"compare {one} {other}",
+        ]
+    run(tmp_path, *lines)

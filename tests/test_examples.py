@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from forks import forked
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
+
+#: As `python file`.
+RUN = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +29,7 @@ def test_example_runs(path: Path, copied: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 60
     assert text.startswith('"""')
-    bundled = {key: value for key, value in os.environ.items() if key != "PLACEOPT_DATA"}
-    done = subprocess.run(
-        [sys.executable, copied / path.name],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=bundled,
-    )
+    done = forked(RUN, copied / path.name, cwd=tmp_path, environment={"PLACEOPT_DATA": None})
     if done.returncode and "MissingExtraError" in done.stderr:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -52,6 +47,6 @@ def test_example_runs(path: Path, copied: Path, tmp_path: Path) -> None:
 def test_examples_of_well_known_shops(name: str, expected: str, tmp_path: Path) -> None:
     """The Online Boutique, the Sock Shop."""
     path = next(p for p in EXAMPLES if p.stem == name)
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, cwd=tmp_path)
+    done = forked(RUN, path, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert expected in done.stdout

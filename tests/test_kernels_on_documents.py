@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from edge_cloud_instances import tiny as tiny_edge_cloud
+from effort import tries
 from hard_instances import CHEAPER_WITH_A_STOP, FIVE_POINTS, ONE_STOP, TOO_LARGE
 from little_clusters import written
 from multi_cluster_instances import instance as tiny_stream
@@ -41,6 +42,8 @@ OTHERS = (
     "jmetal-smpso",
 )
 EVALUATIONS = 120
+#: Of each document; proofs take as long as they may.
+QUICK = {"evaluations": EVALUATIONS, "seconds": tries(1, 20)}
 
 
 def drawn(kind: str, seed: int, **sizes: int) -> Problem:
@@ -104,6 +107,7 @@ def cluster(seed: int, nodes: int) -> Problem:
     return registry.read(out)
 
 
+@cache
 def documents(kind: str) -> list[Problem]:
     if kind == "temporal":
         return [
@@ -153,9 +157,7 @@ def test_a_method_on_documents_at_the_edge(kind: str, method: str) -> None:
     """Every answer is one: points that the referee knows, or reasons why there are none."""
     for problem in documents(kind):
         try:
-            front = placeopt.solve(
-                problem, method, evaluations=EVALUATIONS, seed=1, certify=method == "auto"
-            )
+            front = placeopt.solve(problem, method, **QUICK, seed=1, certify=method == "auto")
         except PlaceoptError as error:
             assert str(error)
             continue

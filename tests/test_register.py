@@ -13,6 +13,7 @@ from typing import Any
 
 import pyomo.environ as pyo
 import pytest
+from effort import tries
 
 import placeopt
 from placeopt import registry
@@ -91,7 +92,7 @@ def test_documents_environments_and_proofs(problem: lamps.Lamps, tmp_path: Path)
     assert "lamps" in registry.certified() and "lamps" in placeopt.methods()["moead"].problems
 
 
-@pytest.mark.parametrize("how", ["objects", "texts"])
+@pytest.mark.parametrize("how", ["objects", "texts"][: tries(1, 2)])
 def test_workers_know_a_problem_of_a_notebook(how: str) -> None:
     """They are sent its classes; the results are those of one process."""
     command = [sys.executable, str(SUPPORT / "lamps.py"), how]

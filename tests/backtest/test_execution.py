@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from effort import tries
 from little_traces import SMALL, conserved, node, played, pod, trace
 
 from placeopt.backtest.arrays import arrays_of
@@ -42,7 +43,8 @@ def guarded(budgets: dict[str, int], guarded_pods: int = 1) -> ClusterTrace:
 
 @pytest.mark.parametrize("policy", PEERS)
 @pytest.mark.parametrize(
-    "budgets", [{"db": 0}, {"db": 1}, {"web": 1}, {"web": 3, "db": 0}, {"other": 0}]
+    "budgets",
+    [{"web": 3, "db": 0}, {"db": 1}, {"db": 0}, {"web": 1}, {"other": 0}][: tries(2, 5)],
 )
 def test_a_budget_that_refuses_blocks_nothing_else(policy: str, budgets: dict[str, int]) -> None:
     """Nodes that no budget guards are freed: less than half of eight nodes is left."""

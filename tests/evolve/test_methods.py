@@ -183,6 +183,7 @@ def test_ensemble_keeps_provenance(problem):
     assert len({p.method for p in front.points}) >= 2
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(
     "PLACEOPT_DATA" not in os.environ,
     reason="PLACEOPT_DATA does not name the folder with the CNSM 2024 instance",

@@ -115,6 +115,7 @@ def test_nothing_to_exchange():
     assert len(recombination.recombine(parts._replace(key=own), X, F, 100)) == 0
 
 
+@pytest.mark.thorough
 def test_it_is_worth_its_evaluations(monkeypatch):
     """MOEA/D reaches more hypervolume with it, on each of three instances."""
     problems = [Temporal.generate(seed, requests=20) for seed in (1, 2, 3)]

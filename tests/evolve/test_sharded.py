@@ -73,6 +73,7 @@ def test_knitting_makes_nothing_worse(problem, monkeypatch):
     assert knitted[:, 1].min() < apart[:, 1].min()
 
 
+@pytest.mark.thorough
 def test_it_beats_the_whole_vector_search_where_requests_are_many():
     """At 200 requests the front of the parts is better at half of the evaluations."""
     problem = Temporal.generate(2, requests=200)

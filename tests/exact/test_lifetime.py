@@ -7,6 +7,7 @@ import sys
 from importlib.util import find_spec
 
 import pytest
+from effort import tries
 
 #: A program that takes a solver long, and an interpreter that takes long to take itself apart.
 HARD = """
@@ -104,7 +105,9 @@ def ends(code: str, *arguments: str) -> tuple[int, str, str]:
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize(
     ("last", "code"),
-    [("", 0), ("sys.exit(3)", 3), ("raise SystemExit(4)", 4), ("raise ValueError('own')", 1)],
+    [("sys.exit(3)", 3), ("raise ValueError('own')", 1), ("", 0), ("raise SystemExit(4)", 4)][
+        : tries(2, 4)
+    ],
 )
 def test_a_solver_that_does_not_stop(solver: str, last: str, code: int) -> None:
     """The process ends with the exit code of the script, and all that it printed is there."""

@@ -109,6 +109,7 @@ def test_from_the_dump_to_a_stop_and_back(
     assert not any(n.get("spec") for _, n in stub.store.all("nodes"))
 
 
+@pytest.mark.thorough
 def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path) -> None:
     """One of two copies of cart is stopped, then the other one removed, then all is undone."""
     document = problem().to_document()
@@ -129,6 +130,7 @@ def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path)
     assert state(stub, "deployments", "cart")["spec"]["replicas"] == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("target", "writes"), [("n1", 3), ("n3", 2)])
 def test_a_pod_of_a_stateful_set_came_back_after_a_kill(
     target: str, writes: int, tmp_path: Path
@@ -163,6 +165,7 @@ def db_is_back(stub: ApiStub, before: str) -> bool:
     return pod is not None and pod["metadata"]["uid"] != before and "nodeName" in pod["spec"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kill_at", [7])
 def test_a_pod_that_waits_takes_no_room_before_its_step(kill_at: int, tmp_path: Path) -> None:
     """Its Deployment does not ask for it until then, wherever the script was killed."""
@@ -178,6 +181,7 @@ def test_a_pod_that_waits_takes_no_room_before_its_step(kill_at: int, tmp_path: 
         assert stub.cluster.least == {"cart-7d": 2, "web-5c": 1, "late-9f": 0}
 
 
+@pytest.mark.thorough
 def test_undo_asks_again_for_pods_that_wait(tmp_path: Path) -> None:
     shop = problem(WAITING_PODS)
     with ApiStub(objects(WAITING_PODS)) as stub:
@@ -190,6 +194,7 @@ def test_undo_asks_again_for_pods_that_wait(tmp_path: Path) -> None:
         assert state(stub, "deployments", "late")["spec"]["replicas"] == 1
 
 
+@pytest.mark.thorough
 def test_pods_that_wait_no_more_are_not_held(tmp_path: Path) -> None:
     """Killed before they were held; the scheduler had room meanwhile: none that runs is ended."""
     shop = problem(WAITING_PODS)
@@ -210,6 +215,7 @@ def test_pods_that_wait_no_more_are_not_held(tmp_path: Path) -> None:
         assert workloads_on_nodes(stub.store).total() == 5
 
 
+@pytest.mark.thorough
 def test_pods_of_a_stateful_set_that_wait_are_started_one_by_one(tmp_path: Path) -> None:
     """None of the set is ready when the first one is made anew."""
     pods = {
@@ -305,6 +311,7 @@ def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> No
         assert len(list(stub.store.all("nodes"))) == 2
 
 
+@pytest.mark.thorough
 def test_a_node_that_is_in_use_by_then_is_not_deleted(tmp_path: Path) -> None:
     with ApiStub(spread_shop()) as stub:
         runner = ScriptRunner(stub, tmp_path)

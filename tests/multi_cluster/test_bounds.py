@@ -35,7 +35,7 @@ def require_below(vectors: np.ndarray, values: np.ndarray) -> None:
     assert below.all(), values[~below][0]
 
 
-@pytest.mark.parametrize("seconds", [1e-9, 3.0])
+@pytest.mark.parametrize("seconds", [1e-9, tries(1, 3)])
 def test_no_plan_is_below(seconds: float) -> None:
     """Against all plans of four requests, by closed forms and by linear programs."""
     used = 0
@@ -44,7 +44,7 @@ def test_no_plan_is_below(seconds: float) -> None:
         *_, (vectors, solves) = lower_bounds(problem, Budget(seconds=seconds))
         require_below(vectors, attainable_of(seed))
         used += solves
-    assert (used > 0) == (seconds > 1)
+    assert (used > 0) == (seconds > 0.5)
 
 
 def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds._Cuts, "vectors", lambda c, t: (seen.append(c), vectors(c, t))[1])
     for seed in range(tries(2, 3)):
         problem = instance(seed)
-        list(lower_bounds(problem, Budget(seconds=3)))
+        list(lower_bounds(problem, Budget(seconds=tries(1, 3))))
         values, cuts = attainable_of(seed), seen[-1]
         accepted = np.rint((1 - values[:, 3]) * len(problem.requests)).astype(int)
         assert accepted.max() <= cuts.accepted.max()
@@ -66,7 +66,7 @@ def test_every_cut_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_programs_prove_more_than_closed_forms() -> None:
     problem = MultiCluster.generate(5, requests=30)
     front = placeopt.solve(problem, "moead", evaluations=3000)
-    quick, slow = (certify(problem, front, Budget(seconds=s)).gap() for s in (1e-9, 4))
+    quick, slow = (certify(problem, front, Budget(seconds=s)).gap() for s in (1e-9, tries(1, 4)))
     assert quick is not None and slow is not None and 0 < slow < quick < 1
 
 

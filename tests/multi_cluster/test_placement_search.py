@@ -88,6 +88,7 @@ def test_requests_without_duration_leave_before_the_next() -> None:
         assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-9)
 
 
+@pytest.mark.thorough
 def test_two_requests_exchange_replicas_where_single_changes_end() -> None:
     """Sums of cost and inequality of plans that refuse nothing: what CP-SAT was ahead in.
 
@@ -122,6 +123,7 @@ def test_without_heat_no_plan_gets_worse_under_its_weights() -> None:
     assert (hot > before).any()
 
 
+@pytest.mark.thorough
 def test_heat_leaves_poor_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where descents by single changes end too early."""
     problem = MultiCluster.generate(1, requests=20)
@@ -172,6 +174,7 @@ def test_a_slow_machine_takes_the_same_way(monkeypatch: pytest.MonkeyPatch) -> N
     np.testing.assert_array_equal(drawn[0][0], drawn[1][0])
 
 
+@pytest.mark.thorough
 def test_children_fill_the_front_of_a_small_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where descents end at the same plans again and again."""
     problem = MultiCluster.generate(952, requests=20)

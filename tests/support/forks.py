@@ -88,15 +88,16 @@ class Forks:
         *words: object,
         path: Sequence[str | Path] = ("",),
         cwd: str | Path | None = None,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str | None] | None = None,
         stdin: bytes = b"",
         stdout: str = "",
     ) -> subprocess.CompletedProcess[str]:
         """Run code with words behind it, as `subprocess.run([python, "-c", code, *words])`.
 
-        `path` stands first where modules are looked for, `environment` is added to that of here,
-        and `stdout` is the name of a file.
+        `path` stands first where modules are looked for, `environment` is added to that of here
+        (None: taken away), and `stdout` is the name of a file.
         """
+        inherited = dict(os.environ) | dict(environment or {})
         assert self._server.stdin is not None and self._server.stdout is not None
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(stdout or f"{folder}/out"), Path(folder, "err")
@@ -106,7 +107,7 @@ class Forks:
                 "words": [str(word) for word in words],
                 "path": [str(one) for one in path],
                 "cwd": str(cwd or os.getcwd()),
-                "environment": dict(os.environ) | dict(environment or {}),
+                "environment": {k: v for k, v in inherited.items() if v is not None},
                 "in": f"{folder}/in",
                 "out": str(out),
                 "err": str(err),

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from forks import forked
 
 from placeopt import cli
 
@@ -91,13 +92,16 @@ def run_blocks(found: list[tuple[str, str]], folder: Path) -> None:
         if commands is not None:
             run_here(commands, folder)
             continue
-        done = subprocess.run(
-            command_of(language, code),
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment(folder),
-        )
+        if language == "python":
+            done = forked(code, cwd=folder, environment=environment(folder))
+        else:
+            done = subprocess.run(
+                command_of(language, code),
+                capture_output=True,
+                text=True,
+                cwd=folder,
+                env=environment(folder),
+            )
         assert done.returncode == 0, f"{code}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from effort import tries
 from hypothesis import given
 from hypothesis import strategies as st
 from temporal_instances import tiny
@@ -210,7 +211,7 @@ def test_front_is_exact_where_machines_must_agree_on_starts(seed: int, replicas:
 )
 def test_any_objectives(names: list[str]) -> None:
     """Leaving goals out gives the front of the others, in the order asked for."""
-    for seed in (1, 16):
+    for seed in (16, 1)[: tries(1, 2)]:
         problem = tiny(seed, requests=3, horizon=4, offers=2)
         columns = problem.columns(problem.select(names))
         expected = minimal(by_starts(problem)[:, columns])
@@ -346,7 +347,7 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
     for _ in range(5):
         X = np.concatenate((X, encoder.vary(rng, X[-200:], X[-200:][::-1])))
     F, G = encoder.evaluate(X)
-    for cells in (4, 30):
+    for cells in (4, 30)[: tries(1, 2)]:
         front = bound(Task(problem, problem.objectives, Budget(), 1), cells=cells)
         assert len(front) >= 3 and all(
             p.values == problem.evaluate(p.plan).values and p.status in ("optimal", "bounded")
@@ -357,7 +358,7 @@ def test_bounds_hold_for_whatever_is_feasible(seed: int) -> None:
 
 def test_bounds_hold_for_exact_fronts_and_limits() -> None:
     """The configuration program lies below the exact front, and below plans within limits."""
-    for seed in range(2):
+    for seed in range(tries(1, 2)):
         problem = Temporal.generate(seed=seed, requests=4, max_replicas=2)
         exact = bin_plans(Task(problem, problem.objectives, Budget(), 1))
         free = np.array(bound(Task(problem, problem.objectives, Budget(), 1), cells=20).bounds)
