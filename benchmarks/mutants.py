@@ -48,7 +48,7 @@ JUDGES = {
     "rescheduling/referee": ["test_judges.py", "rescheduling/test_instance.py"],
     "core/fronts/dominance": ["core/test_dominance.py"],
     "core/fronts/certificate": ["core/test_gap.py"],
-    "core/limits": ["core/test_limit_rules.py"],
+    "core/goals": ["core/test_limit_rules.py"],
     "core/budget": ["core/test_budget.py"],
     "kubernetes/budgets": ["kubernetes/test_budget_rules.py"],
     "kubernetes/money": ["kubernetes/test_money.py"],

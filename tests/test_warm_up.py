@@ -94,7 +94,7 @@ def test_what_compiling_took_is_said(
     with announced():
         compile_for(clock, hand, seconds, kept)
     lines = capsys.readouterr().err.splitlines()[1:]
-    assert lines == ["compiled 1 kernels in 8.2 s"] * (seconds > 1) + [NOT_KEPT] * (not kept)
+    assert lines == ["compiled 1 kernel in 8.2 s"] * (seconds > 1) + [NOT_KEPT] * (not kept)
 
 
 def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
@@ -116,5 +116,5 @@ def test_a_terminal_sees_a_line_that_moves(tmp_path: Path) -> None:
     )
     os.close(terminal)
     shown = os.read(screen, 65536).decode()
-    assert "compiling counted, once: twice | 1 kernels" in shown
+    assert "compiling counted, once: twice | 1 kernel" in shown
     assert shown.rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in shown  # the cursor is back

@@ -11,6 +11,7 @@ from typer import Argument, Option
 from placeopt.cli.commands import CLUSTERS, add
 from placeopt.cli.screen import AsJson, Quiet, emit_json, emit_table, for_people, say, warn
 from placeopt.core.errors import UsageError
+from placeopt.core.fronts.words import counted
 
 if TYPE_CHECKING:
     from placeopt.backtest.trace import ClusterTrace
@@ -138,4 +139,5 @@ def trace(
     if names := unpriced(result):
         warn([f"machines without a price cost nothing: {', '.join(names[:8])}; see --prices"])
     write_json(output, result.model_dump(mode="json", exclude_defaults=True))
-    say(f"{len(result.nodes)} nodes, {len(result.pods)} pods, {result.seconds / 86400:.1f} days")
+    size = counted(len(result.nodes), "node"), counted(len(result.pods), "pod")
+    say(f"{', '.join(size)}, {result.seconds / 86400:.1f} days")

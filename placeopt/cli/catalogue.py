@@ -15,6 +15,7 @@ from placeopt.cli.commands import SOLVE, add
 from placeopt.cli.completion import method_names, problem_names
 from placeopt.cli.screen import AsJson, Quiet, emit_json, emit_table, say
 from placeopt.core.errors import OutputError, require_known
+from placeopt.core.fronts.words import counted
 from placeopt.core.spec import COMPARED, ROLES
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def warm_up(
     from placeopt.warm_up import warm_up as run
 
     def tell(_k: int, warmed: Warmed) -> None:
-        say(f"{warmed.kind}: {len(warmed.methods)} methods in {warmed.seconds:.0f} s")
+        say(f"{warmed.kind}: {counted(len(warmed.methods), 'method')} in {warmed.seconds:.0f} s")
 
     result = run(problems or (), jobs, tell)
     rows = [(one.kind, ", ".join(one.methods)) for one in result]

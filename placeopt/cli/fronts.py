@@ -258,7 +258,8 @@ def compare(
     if known is not None:
         emit_sentence(
             "gap to best known: share of the hypervolume of the best known front that is missing "
-            f"({len(known)} points), {up_to(known.objectives, known.reference().tolist())}"
+            f"({counted(len(known), 'point')}), "
+            f"{up_to(known.objectives, known.reference().tolist())}"
         )
 
 

@@ -25,6 +25,7 @@ from placeopt.cli.screen import (
 )
 from placeopt.core.errors import MissingExtraError
 from placeopt.core.files.paths import require_outputs
+from placeopt.core.fronts.words import counted
 from placeopt.core.runs.progress import Told
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def train(
 
         def on_round(news: Any) -> bool:
             nonlocal told
-            steps = f"{news.steps:,} steps"
+            steps = counted(news.steps, "step")
             facts = [f"{key} {show(value, 4)}" for key, value in news.facts.items()]
             told = ", ".join((f"{steps} in {news.seconds:.0f} s of CPU", *facts))
             if tell is not None:

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from placeopt.cli.screen import console, is_quiet, say
+from placeopt.core.fronts.words import counted
 from placeopt.core.runs.compiling import CLOCK, Compiling
 from placeopt.core.runs.progress import Tell, Told, in_words, left_in_words
 
@@ -72,7 +73,7 @@ def announced() -> Iterator[None]:
         notice.end()
         kernels, seconds = CLOCK.kernels - before, CLOCK.compiled - began
         if seconds >= 1:
-            say(f"compiled {kernels} kernels in {seconds:.1f} s")
+            say(f"compiled {counted(kernels, 'kernel')} in {seconds:.1f} s")
         if kernels and not CLOCK.kept:
             say(NOT_KEPT)
 

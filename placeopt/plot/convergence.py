@@ -9,7 +9,7 @@ from typing import Literal
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Trace
-from placeopt.core.fronts.words import label, up_to
+from placeopt.core.fronts.words import counted, label, up_to
 from placeopt.plot.scene import Panel, Scene, roomy
 from placeopt.plot.style import PALETTE
 
@@ -131,7 +131,7 @@ def _draw_volumes(panel: Panel, chart: _Chart, curve: _Curve) -> None:
 
 def _hover(trace: Trace) -> list[str]:
     return [
-        f"{seconds:.3g} s, {evaluations:,} evaluations, {points:,} points"
+        f"{seconds:.3g} s, {counted(evaluations, 'evaluation')}, {counted(points, 'point')}"
         for seconds, evaluations, points in zip(
             trace.seconds, trace.evaluations, trace.points, strict=True
         )

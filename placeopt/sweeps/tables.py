@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from placeopt.core.fronts.words import counted
 from placeopt.sweeps.measures import ended, final
 from placeopt.version import __version__
 
@@ -113,7 +114,7 @@ def in_words(evaluations: int | None, seconds: float | None) -> str:
     ('2,000 evaluations', '1.5 s', '')
     """
     if evaluations:
-        return f"{evaluations:,} evaluations"
+        return counted(evaluations, "evaluation")
     return f"{seconds:g} s" if seconds else ""
 
 

@@ -34,6 +34,7 @@ from placeopt.core.fronts.values import (
     names_of,
     severity,
 )
+from placeopt.core.fronts.words import counted
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ class Front:
             statuses = self.points[0].status
         gap = self.gap()
         proven = "" if gap is None else f"; gap {gap:.2%}"
-        return f"<Front {self.instance.name}: {len(self)} points, {ranges}; {statuses}{proven}>"
+        size = counted(len(self), "point")
+        return f"<Front {self.instance.name}: {size}, {ranges}; {statuses}{proven}>"
 
     def _repr_html_(self) -> str:
         if not self.points:

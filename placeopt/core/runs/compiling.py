@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from placeopt.core.fronts.words import counted
+
 
 @dataclass(frozen=True)
 class Compiling:
@@ -43,7 +45,7 @@ class Compiling:
         """Say it in a few words."""
         return (
             f"compiling {self.package}, once: {self.kernel.lstrip('_')} "
-            f"| {self.kernels} kernels | {self.seconds:.0f} s"
+            f"| {counted(self.kernels, 'kernel')} | {self.seconds:.0f} s"
         )
 
 

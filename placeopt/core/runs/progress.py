@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from placeopt.core.fronts.words import counted
+
 if TYPE_CHECKING:
     from placeopt.core.budget import Budget, Progress
     from placeopt.core.fronts.values import Objective
@@ -43,7 +45,7 @@ def of_run(state: Progress, budget: Budget, objectives: Sequence[Objective]) -> 
     if seconds is not None:
         parts.append(f"{min(state.seconds, seconds):.0f} of {seconds:g} s")
     best = [f"{o.name} {v:.4g}" for o, v in zip(objectives, state.best, strict=False)]
-    facts = [f"{state.points:,} points" if state.points else "", state.note, *best]
+    facts = [counted(state.points, "point") if state.points else "", state.note, *best]
     return Told(state.share, ", ".join(parts), [fact for fact in facts if fact])
 
 

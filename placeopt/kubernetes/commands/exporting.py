@@ -16,6 +16,7 @@ from placeopt.cli.screen import Output, Plans, Quiet, deliver, say, warn
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find, find_cluster
+from placeopt.core.fronts.words import counted
 from placeopt.kubernetes.commands.completion import export_formats
 
 if TYPE_CHECKING:
@@ -180,7 +181,9 @@ def verify_steps(
     refused, broken = verify(document, objects), budgets_broken(document, objects)
     for text in (*(refusal.text for refusal in refused), *broken):
         typer.echo(text)
-    count = f"{len(document.steps)} steps, {len(refused)} that kube-scheduler would refuse"
+    count = (
+        f"{counted(len(document.steps), 'step')}, {len(refused)} that kube-scheduler would refuse"
+    )
     say(count + (f", {len(broken)} that break a PodDisruptionBudget" if broken else ""))
     if refused or broken:
         raise typer.Exit(3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from placeopt.core.errors import OutputError, PlaceoptError
 from placeopt.core.files.documents import layout, write_text
-from placeopt.core.fronts.words import number
+from placeopt.core.fronts.words import counted, number
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import Approval, listed
 from placeopt.kubernetes.approval_page import ApprovalPage
@@ -42,9 +42,9 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     told = [saved if found.saving > 0 else "No cheaper plan was found."]
     if found.removes:
         told = [_removal(found)]
-    told.append(f"Now: {_count(found.nodes_now, 'node')}{now}.")
+    told.append(f"Now: {counted(found.nodes_now, 'node')}{now}.")
     if found.saving > 0:
-        told.append(f"Enough: {_count(found.nodes_after, 'node')}{after}.")
+        told.append(f"Enough: {counted(found.nodes_after, 'node')}{after}.")
     told.append(f"Cluster: {found.name}{_taken(found.taken)}.")
     stops = "none stops before its new copy runs"
     if found.stops:
@@ -53,7 +53,7 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     beside = f" (beside {number(found.with_nodes)} that come with their node)" * (
         found.with_nodes > 0
     )
-    told.append(f"{number(found.moves)} of {_count(found.pods, 'pod')}{beside} move; {stops}.")
+    told.append(f"{number(found.moves)} of {counted(found.pods, 'pod')}{beside} move; {stops}.")
     told += [f"Breaks: {text}." for text in found.breaks]
     if found.together:
         names = listed(list(found.together), _NAMED)
@@ -109,13 +109,9 @@ def _stopping(found: ConsolidationAnswer) -> list[str]:
         return []
     told = (
         f"With --allow-stops: {money(more.saves, found.unit)} less; "
-        f"{_count(more.stops, 'pod')} would be down for a while"
+        f"{counted(more.stops, 'pod')} would be down for a while"
     )
     return [f"{told}.", *(f"It would break: {text}." for text in more.breaks)]
-
-
-def _count(amount: float, what: str) -> str:
-    return f"{number(amount)} {what}{'' if amount == 1 else 's'}"
 
 
 def blocks(found: ConsolidationAnswer) -> list[Block]:
@@ -123,7 +119,7 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
     results: list[Block] = [*map(Sentence, sentences(found))]
     if found.nodes:
         count = len(found.nodes)
-        title = f"Why {_count(count, 'node')} {'stays' if count == 1 else 'stay'}"
+        title = f"Why {counted(count, 'node')} {'stays' if count == 1 else 'stay'}"
         priced = () if found.unit == NODES else (found.unit,)
         columns = ("why", "nodes", *priced, "lifting it saves")
         results.append(Table(title, columns, _reasons(found), "reasons", _REASONS))
@@ -149,7 +145,7 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
     elif found.lifts:
         results.append(Sentence("Lifting one rule or pin alone saves nothing."))
     if unsolved := sum(lift.saves is None for lift in found.lifts):
-        text = f"{_count(unsolved, 'change')} of nodes that cost less were not computed."
+        text = f"{counted(unsolved, 'change')} of nodes that cost less were not computed."
         results.append(Sentence(text))
     return results
 

@@ -29,6 +29,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.fronts.values import Plan
+from placeopt.core.fronts.words import counted
 from placeopt.kubernetes.export.purchases import arrivals, sentences, to_buy
 from placeopt.kubernetes.export.steps import (
     PlanStep,
@@ -73,7 +74,7 @@ def script(problem: Problem, plan: Plan, origin: Origin) -> str:
     fields = {
         "title": _comment(
             f"Plan {identity} of the {problem.problem} instance {problem.name!r}: "
-            f"{len(made)} steps."
+            f"{counted(len(made), 'step')}."
         ),
         "values": _comment("Referee: " + ", ".join(f"{o.name} {v:g}" for o, v in values) + "."),
         "warnings": "".join(

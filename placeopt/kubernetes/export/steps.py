@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.core.files.documents import sha256
 from placeopt.core.fronts.values import Plan
+from placeopt.core.fronts.words import counted
 from placeopt.core.problem import Problem
 from placeopt.kubernetes.budgets import Interruption, KnownBudget, broken_budgets
 from placeopt.kubernetes.kinds import DUMP
@@ -516,7 +517,8 @@ def about_idle(nodes: Sequence[str], deleted: bool) -> list[str]:
         if deleted
         else "cordons them after the last step"
     )
-    return [f"{len(nodes)} nodes host nothing, and no step uses them ({shown}); the plan {told}"]
+    some = counted(len(nodes), "node")
+    return [f"nothing runs on {some}, and no step uses them ({shown}); the plan {told}"]
 
 
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
@@ -525,7 +527,7 @@ def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     if deleted := [str(s.source) for s in made if s.deletes]:
         shown = ", ".join(deleted[:20]) + (", ..." if len(deleted) > 20 else "")
         results.append(
-            f"the plan deletes {len(deleted)} nodes from the cluster as soon as they are empty "
+            f"the plan deletes {counted(len(deleted), 'node')} of the cluster when empty "
             f"({shown}): spreads over hostnames count an empty node until it is deleted"
         )
     stops, hops = ([s.number for s in made if s.action == action] for action in ("stop", "hop"))
