@@ -22,7 +22,7 @@ from harness import Benchmark, section, table
 
 import placeopt
 from placeopt import registry
-from placeopt.core.fronts.indicators import epsilon, scaled
+from placeopt.core.fronts.dominance import epsilon, scaled
 from placeopt.core.fronts.values import names_of
 from placeopt.core.interfaces import build_encoder
 from placeopt.warm_up import warm_up

@@ -15,7 +15,7 @@ import numpy as np
 from harness import Benchmark, table
 
 import placeopt
-from placeopt.core.fronts.indicators import scaled
+from placeopt.core.fronts.dominance import scaled
 from placeopt.core.goals import simplex
 from placeopt.temporal.auto import RETIMED_SHARE
 from placeopt.temporal.instance import Temporal

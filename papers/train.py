@@ -24,9 +24,9 @@ from placeopt_papers.hephaestus import KIND, PublishedEpisodes  # noqa: E402
 from placeopt.multi_cluster import policies  # noqa: E402
 from placeopt.multi_cluster.generator import STRATEGIES  # noqa: E402
 from placeopt.rl import policy_file  # noqa: E402
+from placeopt.rl.episodes import DRAWN  # noqa: E402
 from placeopt.rl.evaluation import evaluate, summary  # noqa: E402
 from placeopt.rl.policy import TrainedPolicy  # noqa: E402
-from placeopt.rl.preferences import DRAWN  # noqa: E402
 from placeopt.rl.settings import TrainingSettings  # noqa: E402
 
 #: What they learn in.

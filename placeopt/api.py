@@ -20,8 +20,8 @@ from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
 from placeopt.core.goals import read_limits
 from placeopt.core.numbers import checked_seed
 from placeopt.core.problem import Problem
-from placeopt.core.runs import notebook
 from placeopt.core.runs.process import one_thread_of_blas
+from placeopt.core.runs.progress import watching
 from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
 from placeopt.core.runs.workers import Workers
 from placeopt.core.task import Candidate, Task, require_fitting
@@ -147,7 +147,7 @@ def solve(
     if on_front is not None:
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, None, corner, verdicts)
-    with one_thread_of_blas(), notebook.watching(budget, chosen):
+    with one_thread_of_blas(), watching(budget, chosen):
         return _kept_or_answered(task, method, parameters, certify)
 
 

@@ -22,7 +22,7 @@ from placeopt.registry import problem_class, specs
 
 if TYPE_CHECKING:
     from placeopt.rl.environment import BatchEnv, BatchVectorEnv
-    from placeopt.rl.preferences import Weights
+    from placeopt.rl.episodes import Weights
 
 __all__ = ["ENVIRONMENTS", "make_env", "make_vec_env", "register"]
 

@@ -19,8 +19,8 @@ from papers.measures.hephaestus_heuristics import BEST
 from placeopt_papers import hephaestus
 
 from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.rl.episodes import DRAWN
 from placeopt.rl.evaluation import evaluate
-from placeopt.rl.preferences import DRAWN
 from placeopt.rl.settings import TrainingSettings
 
 FULL = {"steps": 100_000, "own_steps": 400_000, "episodes": 2000, "seeds": 3}

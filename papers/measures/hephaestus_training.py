@@ -21,9 +21,9 @@ from papers.authors_episodes import PRINTED, AuthorsEpisodes, means
 from placeopt_papers import hephaestus
 
 from placeopt.multi_cluster.generator import STRATEGIES
+from placeopt.rl.episodes import DRAWN
 from placeopt.rl.evaluation import evaluate, summary
 from placeopt.rl.policy import TrainedPolicy
-from placeopt.rl.preferences import DRAWN
 from placeopt.rl.settings import TrainingSettings
 
 FULL = {"steps": 200_000, "episodes": 2000, "crowded": 200, "strategies": tuple(STRATEGIES)}

@@ -15,8 +15,7 @@ from pydantic import Field, model_validator
 
 from placeopt.backtest.room import MOST_GPUS, MOST_SPREADS, WHOLE
 from placeopt.core.errors import DocumentError
-from placeopt.core.files.documents import read_json, sha256, validate
-from placeopt.core.files.lines import with_line
+from placeopt.core.files.documents import read_json, sha256, validate, with_line
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Name, Record
 

@@ -49,8 +49,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "instances": ("check", "generate"),
     "catalogue": ("instances", "methods", "warm-up", "schema"),
     "fronts": ("pick", "plot", "compare", "merge", "evaluate"),
-    "exploring": ("explore",),
-    "reports": ("report",),
+    "reports": ("explore", "report"),
     "learning": ("policies", "train", "evaluate-policy"),
     "sweeps": ("sweep",),
 }

@@ -256,8 +256,7 @@ def import_mubench(
     output: Output = None,
 ) -> None:
     """Import a call graph of muBench as a rescheduling instance on six machines."""
-    from placeopt.core.files.documents import layout
-    from placeopt.core.files.lines import with_line
+    from placeopt.core.files.documents import layout, with_line
     from placeopt.registry import from_document
     from placeopt.rescheduling.mubench import read
 

@@ -20,8 +20,8 @@ from placeopt.cli.completion import (
     method_names,
     policy_names,
 )
-from placeopt.cli.exploring import LOOK_SECONDS, RELOAD_SECONDS
 from placeopt.cli.front_view import about_plan, page_of
+from placeopt.cli.reports import LOOK_SECONDS, RELOAD_SECONDS
 from placeopt.cli.screen import (
     AsJson,
     Quiet,

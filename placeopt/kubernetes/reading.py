@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.files.documents import parse_json
-from placeopt.core.files.lines import after_space, decode_at, json_line
+from placeopt.core.files.documents import after_space, decode_at, json_line, parse_json
 from placeopt.core.files.paths import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
 

@@ -17,8 +17,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import Batch
 from placeopt.core.numbers import checked_seed
-from placeopt.rl.episodes import LIMIT, WeightedEpisodes
-from placeopt.rl.preferences import Weights
+from placeopt.rl.episodes import LIMIT, WeightedEpisodes, Weights
 
 
 def observation_space(shape: tuple[int, ...]) -> gymnasium.spaces.Box:

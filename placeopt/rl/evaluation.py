@@ -8,8 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.core.interfaces import Batch
-from placeopt.rl.episodes import WeightedEpisodes
-from placeopt.rl.preferences import Weights
+from placeopt.rl.episodes import WeightedEpisodes, Weights
 
 #: Chooses actions (N,) from observations (N, A, F), weights (N, K) and masks (N, A).
 Chooser = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -42,7 +41,7 @@ def evaluate(
         Such as `TrainedPolicy.act`.
     episodes, seed : int
     weights
-        As of `placeopt.rl.preferences.Preferences`.
+        As of `placeopt.rl.episodes.Preferences`.
     """
     runs = WeightedEpisodes(batch, weights, ())
     parts: list[dict[str, np.ndarray]] = []

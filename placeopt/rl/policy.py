@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import UsageError
-from placeopt.rl.preferences import normalised
+from placeopt.rl.episodes import normalised
 
 #: Scores enter the rows times this, so that small differences are seen.
 CONTRAST = 8.0

@@ -14,8 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from placeopt.core.interfaces import Batch
 from placeopt.rl.environment import observation_space
-from placeopt.rl.episodes import WeightedEpisodes
-from placeopt.rl.preferences import Weights
+from placeopt.rl.episodes import WeightedEpisodes, Weights
 
 
 class BatchVecEnv(VecEnv):

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field
 
 from placeopt.core.parameters import checked
-from placeopt.rl.preferences import DRAWN
+from placeopt.rl.episodes import DRAWN
 
 
 def _split(value: Any) -> Any:

@@ -23,8 +23,8 @@ from placeopt.core.interfaces import Batch
 from placeopt.core.runs.compiling import CLOCK
 from placeopt.rl import checkpoint
 from placeopt.rl.deepsets import DeepSetsActorCritic, numpy_arrays
+from placeopt.rl.episodes import DRAWN, normalised
 from placeopt.rl.policy import Shape, TrainedPolicy
-from placeopt.rl.preferences import DRAWN, normalised
 from placeopt.rl.sb3 import BatchVecEnv
 from placeopt.rl.settings import TrainingSettings
 

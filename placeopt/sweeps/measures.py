@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.fronts import indicators
+from placeopt.core.fronts import dominance
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.front import Front
 from placeopt.sweeps.plan import POINTS, Cell
@@ -96,10 +96,10 @@ def _reference(names: Sequence[str], best: np.ndarray) -> str:
 
 def _indicators(values: np.ndarray, best: np.ndarray) -> tuple[float, float, float]:
     """Return the share of the hypervolume, IGD+ and the additive epsilon, all against `best`."""
-    own, theirs = indicators.scaled(values, best)
+    own, theirs = dominance.scaled(values, best)
     reference = [REFERENCE] * best.shape[1]
     share = hypervolume(own, reference) / hypervolume(theirs, reference)
-    return share, indicators.igd_plus(own, theirs), indicators.epsilon(own, theirs)
+    return share, dominance.igd_plus(own, theirs), dominance.epsilon(own, theirs)
 
 
 def ended(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

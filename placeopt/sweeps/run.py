@@ -20,8 +20,7 @@ from placeopt.core.files.documents import write_parts, write_text
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import with_plain_traces
-from placeopt.core.runs import notebook
-from placeopt.core.runs.progress import Told
+from placeopt.core.runs.progress import Told, notebook_bar
 from placeopt.core.runs.run_directory import RunDirectory
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.portfolio import run_document
@@ -167,7 +166,7 @@ def sweep(
             share = present.ended / len(runs)
             tell(Told(share, f"{present.ended} of {len(runs)} runs"))
 
-    with nullcontext() if on_cell is not None else notebook.shown() as tell:
+    with nullcontext() if on_cell is not None else notebook_bar() as tell:
         workers.run(
             [_call(runs[k], workers) for k in order],
             budget or Budget(evaluations=10**15),

@@ -10,7 +10,7 @@ import pytest
 
 import placeopt
 from placeopt import cli
-from placeopt.cli import exploring
+from placeopt.cli import reports as exploring
 from placeopt.core.fronts.front import Front
 from placeopt.core.runs.run_directory import INTERIM
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt.core.runs import notebook
+from placeopt.core.runs import progress as notebook
 
 
 class Cell:
@@ -76,10 +76,10 @@ def test_a_sweep_shows_its_runs(cell: Cell) -> None:
 
 def test_a_terminal_and_a_script_show_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor do they import IPython."""
-    with notebook.shown() as tell:
+    with notebook.notebook_bar() as tell:
         assert tell is None
     package = types.ModuleType("IPython")
     package.get_ipython = lambda: type("TerminalInteractiveShell", (), {})()  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", package)
-    with notebook.shown() as tell:
+    with notebook.notebook_bar() as tell:
         assert tell is None

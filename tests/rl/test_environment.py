@@ -21,10 +21,9 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import problem_class, specs
 from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rl.batches import make_batch
+from placeopt.rl.batches import SequentialBatch, make_batch
 from placeopt.rl.environment import BatchEnv, BatchVectorEnv
-from placeopt.rl.preferences import Preferences, draw, normalised
-from placeopt.rl.sequential_batch import SequentialBatch
+from placeopt.rl.episodes import Preferences, draw, normalised
 
 SEQUENTIAL = [
     kind for kind in placeopt.environments.ENVIRONMENTS if not specs()[kind].has("episodes")

@@ -31,8 +31,7 @@ from typing import Any
 
 from placeopt.backtest.trace import ClusterTrace, built
 from placeopt.core.errors import DocumentError
-from placeopt.core.files.documents import read_json
-from placeopt.core.files.lines import with_line
+from placeopt.core.files.documents import read_json, with_line
 
 NEEDED = (
     "kube_pod_info",

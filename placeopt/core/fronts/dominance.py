@@ -1,4 +1,4 @@
-"""Dominance, hypervolume, joined bounds, and rules that choose one of many vectors.
+"""Dominance, hypervolume and other indicators, joined bounds, and rules that choose one of many.
 
 All values are minimised. A rule takes values scaled to [0, 1], 0 the ideal, shape (points,
 objectives), and returns a score for each point; the point of the least score is chosen.
@@ -287,3 +287,38 @@ def topsis(scaled: np.ndarray, weights: np.ndarray) -> np.ndarray:
     both = from_best + from_worst
     closeness: np.ndarray = np.divide(from_worst, both, out=np.ones_like(both), where=both > 0)
     return -closeness
+
+
+def scaled(values: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both sets, shapes (n, m) and (k, m), scaled so that `best` spans 0 to 1."""
+    ideal, spread = best.min(axis=0), np.ptp(best, axis=0)
+    spread = np.where(spread > 0, spread, 1.0)
+    return (values - ideal) / spread, (best - ideal) / spread
+
+
+def igd_plus(values: np.ndarray, best: np.ndarray) -> float:
+    """Return IGD+ (Ishibuchi et al., EMO 2015, equation 18): the mean way of `best` to `values`.
+
+    Only what is worse counts in a way.
+    """
+    if best.shape[1] == 1:  # moocore wants two objectives or more
+        return _behind(values, best)
+    import moocore
+
+    return float(moocore.igd_plus(values, ref=best))
+
+
+def epsilon(values: np.ndarray, best: np.ndarray) -> float:
+    """Return the additive epsilon indicator (Zitzler et al., 2003).
+
+    By so much every value has to improve until `values` weakly dominates `best`.
+    """
+    if best.shape[1] == 1:
+        return _behind(values, best)
+    import moocore
+
+    return float(moocore.epsilon_additive(values, ref=best))
+
+
+def _behind(values: np.ndarray, best: np.ndarray) -> float:
+    return max(0.0, float(values.min() - best.min()))

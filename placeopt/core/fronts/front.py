@@ -14,7 +14,7 @@ import numpy as np
 
 from placeopt.core.errors import DocumentError, UsageError, require_known, shown
 from placeopt.core.files.paths import AnyPath
-from placeopt.core.fronts import dominance, indicators, presentation
+from placeopt.core.fronts import dominance, presentation
 from placeopt.core.fronts.dominance import (
     all_reached,
     hypervolume,
@@ -289,7 +289,7 @@ class Front:
 
         0 where this front is nowhere worse. Values are scaled so that `best` spans 0 to 1.
         """
-        return indicators.igd_plus(*self._against(best))
+        return dominance.igd_plus(*self._against(best))
 
     def epsilon(self, best: Front) -> float:
         """Return the additive epsilon indicator to another front of these objectives.
@@ -297,14 +297,14 @@ class Front:
         By so much every point has to improve to reach `best`; below 0 where this front is better.
         Values are scaled so that `best` spans 0 to 1.
         """
-        return indicators.epsilon(*self._against(best))
+        return dominance.epsilon(*self._against(best))
 
     def _against(self, best: Front) -> tuple[np.ndarray, np.ndarray]:
         """Return the values of both fronts, minimised, scaled so that `best` spans 0 to 1."""
         if names_of(best.objectives) != names_of(self.objectives):
             raise UsageError("these fronts have different objectives; compare fronts of the same")
         signs = self._signs
-        return indicators.scaled(self._some_values() * signs, best._some_values() * signs)
+        return dominance.scaled(self._some_values() * signs, best._some_values() * signs)
 
     def gap(self, reference: Sequence[float] | None = None) -> float | None:
         """Return the share of the hypervolume within the bounds that no point reaches, if known.
