@@ -10,9 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pages import FENCE, ROOT, blocks, environment, run_blocks
@@ -73,9 +71,9 @@ def is_written(target: Path) -> bool:
     return match is not None and (match[2] or "index") in known
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_local_links_lead_somewhere(page: Path) -> None:
-    assert broken(page, page.read_text(encoding="utf-8")) == []
+def test_local_links_lead_somewhere() -> None:
+    for page in PAGES:
+        assert broken(page, page.read_text(encoding="utf-8")) == [], page
 
 
 def test_a_broken_link_is_found() -> None:
@@ -93,26 +91,20 @@ def test_code_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     run_blocks(found, tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_code_of_a_page_is_run_or_says_why_not(page: Path) -> None:
+def test_code_of_a_page_is_run_or_says_why_not() -> None:
     """No language that nobody runs, no block without a fence at the margin, legal TOML."""
-    text = page.read_text(encoding="utf-8")
-    found = list(FENCE.finditer(text))
-    assert text.count("```") == 2 * len(found)
-    for block in found:
-        assert block["language"] in LANGUAGES, block["code"]
-        if block["language"] == "toml":
-            tomllib.loads(block["code"])
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        found = list(FENCE.finditer(text))
+        assert text.count("```") == 2 * len(found), page
+        for block in found:
+            assert block["language"] in LANGUAGES, (page, block["code"])
+            if block["language"] == "toml":
+                tomllib.loads(block["code"])
 
 
 #: Commands of the papers' distribution, which is not installed here.
 OF_THE_PAPERS = ("traffic",)
-
-
-@cache
-def the_command() -> Any:
-    """Return what is parsed, made once for all pages."""
-    return get_command(app)
 
 
 def commands_of(text: str) -> list[list[str]]:
@@ -123,10 +115,10 @@ def commands_of(text: str) -> list[list[str]]:
     return [line.split() for line in found]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_and_options_on_a_page_exist(page: Path) -> None:
-    unknown, top = [], the_command()
-    for words in commands_of(page.read_text(encoding="utf-8")):
+def test_commands_and_options_on_pages_exist() -> None:
+    unknown, top = [], get_command(app)
+    lines = [words for page in PAGES for words in commands_of(page.read_text(encoding="utf-8"))]
+    for words in lines:
         command, named = top, iter(words)
         if words[0] in OF_THE_PAPERS:
             continue
@@ -136,7 +128,7 @@ def test_commands_and_options_on_a_page_exist(page: Path) -> None:
                 break
             command = command.commands[word]
         options = {o for p in command.params for o in (*p.opts, *p.secondary_opts)} | {"--help"}
-        unknown += [w for w in words if w.startswith("--") and w.split("=")[0] not in options]
+        unknown += [words for w in words if w.startswith("--") and w.split("=")[0] not in options]
     assert unknown == []
 
 

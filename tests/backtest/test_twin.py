@@ -14,7 +14,6 @@ from placeopt.backtest.arrays import arrays_of
 from placeopt.backtest.engine import Twin
 from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
-from placeopt.backtest.policies.own import Consolidating
 from placeopt.backtest.trace import ClusterTrace
 from placeopt.core.errors import PlaceoptError
 from placeopt.rl.batches import make_batch
@@ -201,20 +200,6 @@ def test_a_policy_cannot_see_what_is_to_come() -> None:
     pods = [pod(f"p{k}", 100, 100 * k, 100 * k + 50) for k in range(9)]
     played(trace([node("a")], pods), Watching())
     assert seen[:4] == [{1}, {2}, {2}, {3}] and seen[-1] == {9}
-
-
-def test_a_plan_is_sought_again_when_something_has_changed(monkeypatch: Any) -> None:
-    """Three pods on full nodes: no plan. One ends at 9,000 s: a node goes, and then no plan."""
-    sought = []
-    seek = Consolidating._sought
-    monkeypatch.setattr(
-        Consolidating,
-        "_sought",
-        lambda policy, view, limit: sought.append(view.now) or seek(policy, view, limit),
-    )
-    pods = [pod("p", 3000, 0), pod("q", 3000, 0), pod("r", 3000, 0, 9000)]
-    played(trace([node(n) for n in "abc"], pods, seconds=100_000), "placeopt:interval=1h")
-    assert sought == [3600, 10800, 97200]
 
 
 @pytest.mark.parametrize(("big", "bought"), [(3.0, "big"), (4.0, "small")])

@@ -187,23 +187,6 @@ def test_gaps_of_tiny_instances_are_closed(seed: int) -> None:
     assert other.bound == one.bound and np.array_equal(other.hosts, one.hosts)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_prices_alone_close_small_gaps(seed: int) -> None:
-    """From a poor plan, no pattern charged; what they leave open is still proven."""
-    problem, weight = tiny(seed), 0.7
-    relaxation, least = Relaxation(problem), optimum(problem, weight)
-    prices = relaxation.ascend(weight, Budget(evaluations=10**6), 30)
-    builder = PlanBuilder(relaxation, np.random.default_rng(0))
-    hosts = heuristics._greedy_plans(problem, Budget(evaluations=1), [weight])[0]
-    value = builder.value(weight, hosts)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(closing._Work, "charge", None)
-        budget = Budget(evaluations=10**6)
-        found = closing.close(relaxation, prices, hosts, value, budget, charges=False)
-    assert found.value == pytest.approx(least) == builder.value(weight, found.hosts)
-    assert found.bound == pytest.approx(least, rel=1e-5) and found.bound <= least + 1e-6
-
-
 def test_slow_steps_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of .05 s is followed by a look; quick ones are taken ten at a time."""
     problem, taken = tiny(1), list[int]()

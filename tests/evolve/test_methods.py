@@ -13,8 +13,7 @@ from placeopt_papers import cnsm_csv
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.runs.compiling import Clock
-from placeopt.core.task import Task
-from placeopt.evolve.search import IN_A_FRONT, VectorSearch
+from placeopt.evolve.search import VectorSearch
 from placeopt.registry import from_document
 from placeopt.temporal.instance import Temporal
 
@@ -121,32 +120,6 @@ def test_a_slow_moment_costs_no_points(problem, monkeypatch):
     hand = Hand(tick=0.001)
     budget = Budget(seconds=3.0, clock=Clock(hand))
     assert len(placeopt.solve(problem, "moead", budget=budget, seed=1)) > 100
-
-
-def test_judging_is_measured_again_by_plans_of_the_archive(problem, monkeypatch):
-    """A random plan takes ten times as long; the archive's count once there are some."""
-    taken = iter([1e-5] * 4)
-    monkeypatch.setattr(VectorSearch, "_judged_in", lambda self, genes: next(taken, 1e-6))
-    search = VectorSearch(Task(problem, problem.objectives, Budget(seconds=60)))
-    assert search._judging == pytest.approx(IN_A_FRONT * 1e-5)
-    while len(search.archive) < 5 or search.budget.seconds < 0.01:
-        search.evaluate(search.first(64))
-        search.archive.settle()
-    search.evaluate(search.first(1))
-    assert search._judging == pytest.approx(IN_A_FRONT * 1e-6)
-
-
-def test_no_time_is_left_for_points_that_are_not_asked_for(problem):
-    """Of an archive of 20 and more, 10 points are judged in a second each, or as time allows."""
-    left = []
-    for points in (10, None):
-        search = VectorSearch(Task(problem, budget=Budget(seconds=40)), points=points)
-        search.evaluate(search.first(200))
-        search.archive.settle()
-        assert len(search.archive) > 20
-        search._judging = 1.0
-        left.append(search._seconds_left)
-    assert left[0] == pytest.approx(30, abs=2) and left[1] == pytest.approx(26, abs=2)
 
 
 def test_cancelling_returns_what_was_found(problem):

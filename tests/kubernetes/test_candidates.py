@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_clusters import node, pod
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
@@ -50,38 +51,9 @@ r2,c5.xlarge,4,8,0.18,
 """
 
 
-def node(name: str, cpu: str) -> dict[str, Any]:
-    about = {"name": name, "labels": {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}}
-    return {
-        "kind": "Node",
-        "metadata": about,
-        "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
-    }
-
-
-def pod(name: str, where: str, cpu: str, owner: str = "ReplicaSet") -> dict[str, Any]:
-    reference = {"kind": owner, "name": f"{name.split('-')[0]}-5", "controller": True}
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "labels": {"pod-template-hash": "5"},
-            "ownerReferences": [reference],
-        },
-        "spec": {
-            "nodeName": where,
-            "containers": [
-                {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
-            ],
-        },
-        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
-    }
-
-
 def imported(folder: Path, table: str) -> Imported:
     """Import two nodes of 4 cores with 1500m each and a DaemonSet of 300m, and machines to buy."""
-    items = [node("n1", "4"), node("n2", "4")]
+    items = [node(n, labels={"kubernetes.io/os": "linux"}) for n in ("n1", "n2")]
     items += [pod("web-1", "n1", "1500m"), pod("api-1", "n2", "1500m")]
     items += [pod(f"log-{n}", n, "300m", "DaemonSet") for n in ("n1", "n2")]
     (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))

@@ -13,10 +13,9 @@ KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 def waiting(name: str, cpu: str = "1", **more: Any) -> dict[str, Any]:
     """Return a pod that waits for a node."""
-    made = pod(name, "", cpu, **more)
-    del made["spec"]["nodeName"]
-    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]
-    made["status"] = {"phase": "Pending", "conditions": conditions}
+    made = pod(name, None, cpu, **more)
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    made["status"]["conditions"] = [unscheduled]
     return made
 
 

@@ -6,9 +6,11 @@ The audit's defects are in `test_audit.py`; here is what they leave open.
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import held_clusters
 import pytest
 
 from placeopt import api, cli
@@ -21,31 +23,13 @@ Json = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
 
 
+#: Half a core.
+pod = partial(held_clusters.pod, cpu="500m")
+
+
 def node(name: str, zone: str = "a", *, gpus: int = 0, **labels: str) -> Json:
-    about = {"name": name, "labels": {"kubernetes.io/hostname": name, ZONE: zone, **labels}}
-    room = {"cpu": "4", "memory": "16Gi", "pods": "110"}
-    room |= {"nvidia.com/gpu": str(gpus)} if gpus else {}
-    return {"kind": "Node", "metadata": about, "status": {"allocatable": room}}
-
-
-def pod(name: str, where: str | None, **spec: Any) -> Json:
-    """Return a ready pod of the Deployment before the last dash, or one that waits."""
-    workload = name.rsplit("-", 1)[0]
-    asked = spec.pop("resources", {"requests": {"cpu": "500m", "memory": "64Mi"}})
-    owner = {"kind": "ReplicaSet", "name": f"{workload}-5", "controller": True}
-    ready = [{"type": "Ready", "status": "True" if where else "False"}]
-    return {
-        "kind": "Pod",
-        "metadata": {
-            "name": name,
-            "namespace": "shop",
-            "labels": {"pod-template-hash": "5", "app": workload},
-            "ownerReferences": [owner],
-        },
-        "spec": {"containers": [{"name": "c", "resources": asked}], **spec}
-        | ({"nodeName": where} if where else {}),
-        "status": {"phase": "Running" if where else "Pending", "conditions": ready},
-    }
+    room = {"nvidia.com/gpu": str(gpus)} if gpus else {}
+    return held_clusters.node(name, labels={ZONE: zone, **labels}, room=room)
 
 
 def deployment(name: str, replicas: int = 1, **spec: Any) -> Json:

@@ -14,7 +14,6 @@ from scipy.optimize import linprog
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.core.goals import simplex
 from placeopt.multi_cluster import bounds
 from placeopt.multi_cluster.bounds import lower_bounds, prices
 from placeopt.multi_cluster.bounds.sharing import Requests, Sharing
@@ -106,11 +105,6 @@ def test_where_nothing_can_be_accepted() -> None:
     problem = MultiCluster.from_document(document)
     front = certify(problem, placeopt.solve(problem, "greedy"), Budget(seconds=1))
     assert front.complete and front.gap() == 0.0
-
-
-def test_weights_have_a_row_for_each_goal_alone() -> None:
-    """Their least values stand for the edges of the cells."""
-    assert ((simplex(bounds._PARTS, 3) > 0).sum(axis=1) == 1).sum() == 3
 
 
 @given(seed=st.integers(0, 10**6), worse=st.sampled_from((0.0, 1.0, 20.0)), leans=st.integers(0, 2))

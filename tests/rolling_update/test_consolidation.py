@@ -195,29 +195,6 @@ def test_the_same_seed_packs_the_same() -> None:
     assert all((a.node == b.node).all() for a, b in zip(one, other, strict=True))
 
 
-def test_no_repair_is_tried_where_a_set_of_nodes_lacks_room() -> None:
-    """Two of three nodes are a set, for two microservices that need one each; all have room."""
-    nodes = [
-        {"name": f"n{k}", "cluster": "c", "cpu_millicores": 10, "memory_mib": 10, "price": 1.0}
-        for k in range(3)
-    ]
-    services = [
-        {"name": f"m{k}", "node": f"n{k}", "cpu_millicores": size, "memory_mib": 1}
-        | ({"allowed": "pair"} if k < 2 else {})
-        for k, size in enumerate((7, 6, 1))
-    ]
-    document: dict[str, Any] = {"problem": "rolling-update", "name": "sets", "nodes": nodes}
-    document |= {"applications": [{"name": "a", "microservices": services}]}
-    document |= {"node_sets": {"pair": ["n0", "n1"]}}
-    search = Consolidation(RollingUpdate.from_document(document))
-    for closed, fits in ((0, False), (1, False), (2, True)):
-        is_open = np.arange(3) != closed
-        state = search._start(np.arange(3), is_open)
-        assert search._has_room(state, closed) is fits
-    prices = [target.price for target in search.targets(Budget())]
-    assert prices[-1] == 2 * search.problem.arrays.price_scale
-
-
 @pytest.mark.parametrize("seed", [0, 1])
 def test_nodes_are_closed_with_few_starts(seed):
     problem = RollingUpdate.generate(seed, applications=12)

@@ -25,22 +25,23 @@ APART = {
 def node(name: str, cpu: str = "4", **more: Any) -> dict[str, Any]:
     """Return a node of a cluster."""
     labels = {"kubernetes.io/hostname": name, **more.pop("labels", {})}
+    room = {"cpu": cpu, "memory": "16Gi", "pods": "110", **more.pop("room", {})}
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels, "annotations": more.pop("annotations", {})},
         "spec": more,
         "status": {
-            "allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"},
+            "allocatable": room,
             "conditions": [{"type": "Ready", "status": "True"}],
         },
     }
 
 
 def pod(
-    name: str, on: str, cpu: str = "1", owner: str | None = "Deployment", **more: Any
+    name: str, on: str | None, cpu: str = "1", owner: str | None = "Deployment", **more: Any
 ) -> dict[str, Any]:
-    """Return a pod that runs; its workload is the name without what stands behind the dash."""
+    """Return a pod that runs, or waits; its workload is the name up to the last dash."""
     app_name = name.rpartition("-")[0]
     meta: dict[str, Any] = {
         "name": name,
@@ -54,12 +55,11 @@ def pod(
         ]
     elif owner is not None:
         meta["ownerReferences"] = [{"kind": owner, "name": app_name, "controller": True}]
-    spec = {
-        "nodeName": on,
-        "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}],
-        **more,
-    }
-    status = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    asked = more.pop("resources", {"requests": {"cpu": cpu, "memory": "64Mi"}})
+    spec = {"containers": [{"name": "c", "resources": asked}], **more}
+    spec |= {"nodeName": on} if on else {}
+    ready = [{"type": "Ready", "status": "True" if on else "False"}]
+    status = {"phase": "Running" if on else "Pending", "conditions": ready}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
 
 
