@@ -229,7 +229,7 @@ def test_idle_nodes_are_cordoned_at_the_end(tmp_path: Path) -> None:
     answered(tmp_path, items, "-o", str(out))
     steps = json.loads((out / "steps.json").read_text())
     assert (steps["idle"], steps["deletes_idle"]) == (["n2"], False)
-    assert any("host nothing" in text for text in steps["warnings"])
+    assert any("nothing runs on 1 node" in text for text in steps["warnings"])
     script = (out / "steps.sh").read_text()
     assert script.index("\nstep 1 ") < script.index("\nretire n2\n")
 
