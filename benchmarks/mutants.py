@@ -54,6 +54,9 @@ JUDGES = {
     "kubernetes/money": ["kubernetes/test_money.py"],
     "kubernetes/verify": ["kubernetes/test_verify_filters.py"],
 }
+#: Functions that stand beside judges and judge nothing: they choose among points, or weights.
+BESIDE = ("knee", "reference_point", "pseudo_weights", "topsis", "farthest", "by_rays")
+BESIDE += ("simplex", "lattice", "read_weights")
 #: Operator -> what takes its place.
 OPERATORS = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
 OPERATORS |= {to: op for op, to in OPERATORS.items()}
@@ -88,12 +91,13 @@ def parsed(name: str) -> ast.Module:
 
 
 def faults(name: str) -> Iterator[Fault]:
-    """Yield every fault of a file; what is only printed is left out."""
+    """Yield every fault of a file; what is only printed, and what judges nothing, is left out."""
     tree = parsed(name)
-    texts = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
-    printed = {id(part) for text in texts for part in ast.walk(text)}
+    texts: list[ast.AST] = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
+    texts += [one for one in ast.walk(tree) if getattr(one, "name", "") in BESIDE]
+    passed = {id(part) for text in texts for part in ast.walk(text)}
     for number, node in enumerate(ast.walk(tree)):
-        if id(node) not in printed:
+        if id(node) not in passed:
             yield from (Fault(name, number, k) for k in range(len(changes(node))))
 
 

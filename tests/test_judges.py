@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from placeopt.multi_cluster.referee import gini
 from placeopt.registry import from_document
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -140,6 +141,106 @@ def test_a_latency_may_be_reached_and_not_passed() -> None:
     assert judged(
         "rolling-update", apart | {"cluster_latency_ms": {"c0": {"c1": 6}}}, {"steps": []}
     ) == {"latency": pytest.approx(0.2)}
+
+
+def test_the_shortfall_of_a_latency_is_a_share_of_the_limit() -> None:
+    """Below one millisecond of a whole one; a distance that is not known breaks it wholly."""
+    flow = {"applications.0.flows.0.max_latency_ms": 0.5, "nodes.1.cluster": "c1"}
+    near = flow | {"cluster_latency_ms": {"c0": {"c1": 0.75}}}
+    assert judged("rolling-update", near, {"steps": []}) == {"latency": pytest.approx(0.25)}
+    far = flow | {"cluster_latency_ms": {}}
+    assert judged("rolling-update", far, {"steps": []}) == {"latency": 1.0}
+
+
+#: What a rolling update refuses of a step onto its first node, and of what is not moved.
+FIRST_NODE: list[tuple[dict[str, Any], dict[str, float]]] = [
+    ({}, {}),
+    ({"nodes.0.drain": True}, {"drain": 1.0}),
+    ({"nodes.0.closed": True}, {"closed": 1.0}),
+    ({"applications.0.microservices.1.removed": True}, {"removed": 1.0}),
+    ({"applications.0.microservices.1.pinned": True}, {"pinned": 1.0}),
+    ({"applications.0.reschedulable": False}, {"not-reschedulable": 1.0}),
+    ({"applications.0.microservices.0.new_cpu_millicores": 400}, {"not-restarted": 1.0}),
+    ({"semantics": "strict"}, {"not-restarted": 1.0}),
+    ({"applications.0.microservices.0.node": None}, {"waiting": 1.0}),
+    (
+        {"nodes.0.resources": {"gpu": 0}, "applications.0.microservices.1.resources": {"gpu": 1}},
+        {"gpu-capacity": 1.0},
+    ),
+]
+
+
+@pytest.mark.parametrize(("instance", "broken"), FIRST_NODE)
+def test_a_step_onto_the_first_node_is_judged_like_any_other(
+    instance: dict[str, Any], broken: dict[str, float]
+) -> None:
+    onto = {"steps.0.microservice": "db", "steps.0.to": "n1"}
+    assert judged("rolling-update", instance, onto) == broken
+
+
+def update(**changes: Any) -> dict[str, Any]:
+    """Return three nodes with one microservice each, all of one group."""
+    node = {"cluster": "c", "cpu_millicores": 9, "memory_mib": 9, "price": 1}
+    size = {"cpu_millicores": 1, "memory_mib": 1, "groups": ["g"]}
+    services = [{"name": f"m{k}", "node": f"n{k}"} | size for k in range(3)]
+    document = {
+        "problem": "rolling-update",
+        "name": "three",
+        "semantics": "stay",
+        "nodes": [{"name": f"n{k}"} | node for k in range(3)],
+        "applications": [{"name": "a", "microservices": services}],
+    }
+    for path, value in changes.items():
+        at(document, path.replace("__", "."), value)
+    return document
+
+
+def broken_by(document: dict[str, Any], *steps: tuple[int, int | None]) -> list[tuple[str, float]]:
+    """Return kind and amount of all that steps break: (microservice, node), None stops it."""
+    plan = [
+        {"application": "a", "microservice": f"m{m}", "to": None if n is None else f"n{n}"}
+        for m, n in steps
+    ]
+    found = from_document(document).evaluate({"steps": plan}).violations
+    return [(violation.kind, violation.amount) for violation in found]
+
+
+def test_a_rule_is_broken_once_by_the_step_that_breaks_it() -> None:
+    apart = update(rules=[{"kind": "apart", "group": "g"}])
+    assert broken_by(apart) == []
+    assert broken_by(apart, (0, 1), (0, 0)) == [("rule", 1.0)]
+    assert {*broken_by(apart, (0, 1))} == {("rule", 1.0)}  # the step, and the end
+
+
+@pytest.mark.parametrize(("price", "broken"), [(1, False), (0, True)])
+def test_a_node_that_is_paid_for_goes_when_it_is_empty(price: float, broken: bool) -> None:
+    """A spread that shrinks counts it no longer; one that costs nothing stays, and counts."""
+    rule = {"kind": "spread", "group": "g", "max_skew": 1, "shrinks": True}
+    document = update(rules=[rule], nodes__2__price=price)
+    assert bool(broken_by(document, (2, 0))) == broken
+    assert bool(broken_by(document, (2, 0), (1, 0))) is True  # 3 and, on the way, 2 to 0
+
+
+def test_replicas_that_are_ready_are_counted() -> None:
+    """A start on the first node is no stop; what is removed waits until what is added runs."""
+    service = "applications__0__microservices__"
+    named = {f"{service}{k}__replica_of": "m" for k in range(3)}
+    document = update(**named, **{f"{service}1__removed": True, f"{service}2__node": None})
+    assert broken_by(document, (0, 0), (2, 0), (1, None)) == []
+    assert broken_by(document, (1, None), (2, 0)) == [("replicas", 1.0)]
+
+
+def test_nothing_to_share_is_shared_evenly() -> None:
+    assert gini([0, 0]) == 0.0 and gini([1, 0]) == 0.5
+
+
+def test_the_first_node_may_be_out_of_reach() -> None:
+    document = json.loads((SMALLEST / "edge-cloud.json").read_text(encoding="utf-8"))
+    document["nodes"].insert(0, document["nodes"][1] | {"name": "island"})
+    document["applications"][0]["flows"] = []
+    there = {"camera": {"detect": "edge", "store": "island"}}
+    verdict = from_document(document).evaluate({"placement": there})
+    assert [(v.kind, v.amount) for v in verdict.violations] == [("unreachable", 1.0)]
 
 
 def test_a_request_leaves_at_the_moment_another_comes() -> None:
