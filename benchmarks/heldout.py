@@ -11,7 +11,7 @@ import numpy as np
 from harness import ROOT, Benchmark, plain_share, shown, table, verdict
 
 import placeopt
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 #: Seeds of the generator that nothing was tuned on.
 INSTANCES = tuple(range(901, 911))

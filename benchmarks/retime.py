@@ -17,8 +17,8 @@ from harness import Benchmark, table
 import placeopt
 from placeopt.core.fronts.dominance import scaled
 from placeopt.core.goals import simplex
-from placeopt.temporal.auto import RETIMED_SHARE
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search.division import RETIMED_SHARE
 
 #: Arguments of the generator; nothing was tuned on the seeds, which begin there.
 SIZES: tuple[dict[str, int], ...] = (

@@ -24,7 +24,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.registry import certifier
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 #: Instances that nothing was chosen on: requests and generator seed.
 HELD_OUT = ((2000, 901), (2000, 902), (10_000, 901))

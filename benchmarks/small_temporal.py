@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.temporal.generator import generate
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 PLACES = ("north", "south")
 

@@ -19,7 +19,7 @@ from small_temporal import drawn, of_size
 
 import placeopt
 from placeopt.core.fronts.front import Front
-from placeopt.temporal.exact import exact_front
+from placeopt.temporal.exact import bin_plans as exact_front
 
 #: Requests, replicas, seconds within which the relaxed front is wanted, seconds after which a run
 #: is cut.

@@ -12,7 +12,7 @@ from placeopt_papers import cnsm_csv
 
 import placeopt
 from placeopt.core.fronts.front import Front
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 NAMES = ("latency_ms", "cost_usd", "interruption")
 #: Choices of goals by the figure that shows their fronts.

@@ -110,7 +110,7 @@ def test_no_files_import_each_other() -> None:
     ("module", "line", "finds"),
     [
         ("placeopt.core.fronts.front", "from placeopt.evolve import moead", breaches),
-        ("placeopt.core.fronts.front", "from placeopt.temporal.instance import Temporal", breaches),
+        ("placeopt.core.fronts.front", "from placeopt.temporal.problem import Temporal", breaches),
         ("placeopt.evolve.moead", "from placeopt.exact import engines", breaches),
         ("placeopt.exact.engines", "from placeopt.temporal import referee", breaches),
         ("placeopt.rl.play", "from placeopt import registry", breaches),

@@ -25,9 +25,9 @@ from placeopt.rescheduling.local_search import pruning
 from placeopt.rescheduling.local_search.pruning import PlanPruning
 from placeopt.rescheduling.move_order import shortest
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.temporal import levelling
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.pools import pool_of, served
+from placeopt.temporal import search as levelling
+from placeopt.temporal.arrays import pool_of, served
+from placeopt.temporal.problem import Temporal
 
 
 def of_short_slots(parts: int, **sizes: int) -> Temporal:

@@ -8,7 +8,7 @@ import numpy as np
 from machine import table
 from papers import cnsm
 
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 FULL = {"instances": 100, "evaluations": 50_000}
 QUICK = {"instances": 2, "evaluations": 4_000}

@@ -8,7 +8,7 @@ from typing import Any
 from machine import table
 
 import placeopt
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 FULL = {"seconds": 100.0, "exact_seconds": 30.0}
 QUICK = {"seconds": 30.0, "exact_seconds": 10.0}

@@ -17,8 +17,8 @@ from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel
-from placeopt.temporal.document import PRICINGS
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.arrays import PRICINGS
+from placeopt.temporal.problem import Temporal
 
 
 class PublishedArrays(NamedTuple):

@@ -11,7 +11,6 @@ import numpy as np
 from placeopt.core.errors import DocumentError
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.temporal.arrays import TemporalArrays
-from placeopt.temporal.document import Offer, TemporalRequest
 
 #: Numbers in the table of loads (machines x times x 3) that is made at once, divided by 3.
 LOADS_AT_ONCE = 2_000_000
@@ -22,8 +21,8 @@ class TemporalReferee:
 
     def __init__(
         self,
-        offers: Sequence[Offer],
-        requests: Sequence[TemporalRequest],
+        offers: Sequence[Any],
+        requests: Sequence[Any],
         horizon_slots: int,
         arrays: TemporalArrays,
     ):

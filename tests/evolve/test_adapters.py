@@ -12,7 +12,7 @@ import pytest
 import placeopt
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.interfaces import build_encoder
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 
 @pytest.fixture(scope="module")

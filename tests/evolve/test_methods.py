@@ -15,7 +15,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.runs.compiling import Clock
 from placeopt.evolve.search import VectorSearch
 from placeopt.registry import from_document
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 METHODS = ["greedy", "nsga2", "nsga3", "mspso", "moead", "ensemble", "auto"]
 WIDE, TIGHT = (190.2, 1484.5, 0.0760), (105, 581, 0.073)

@@ -12,7 +12,7 @@ import placeopt
 from placeopt.core.fronts.dominance import contributions, hypervolume, nondominated
 from placeopt.core.interfaces import Parts
 from placeopt.evolve import moead, recombination
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 PARTS = 4
 

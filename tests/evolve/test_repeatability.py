@@ -10,7 +10,7 @@ import pytest
 from effort import tries
 
 import placeopt
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 FRESH = """
 import sys

@@ -16,7 +16,7 @@ from placeopt.core.interfaces import build_encoder
 from placeopt.core.task import Task
 from placeopt.evolve.operators import SimulatedBinary
 from placeopt.evolve.search import Variant, VectorSearch
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 JMETAL = ("jmetal-nsga2", "jmetal-nsga3", "jmetal-smpso")
 needs_jmetal = pytest.mark.skipif(

@@ -23,7 +23,7 @@ from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.exact import engines, solvers
 from placeopt.exact.whole_rows import common_step
 from placeopt.temporal import model as temporal
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 # -- random models against brute force -------------------------------------------------------------
 

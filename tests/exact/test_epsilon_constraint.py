@@ -26,7 +26,7 @@ from placeopt.exact.engines import Reply
 from placeopt.exact.epsilon_constraint import run, solve_model
 from placeopt.portfolio import run_method
 from placeopt.temporal import model as temporal
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 #: Seeds of tiny instances that take as long as ten others.
 SLOW = (6, 16)

@@ -21,7 +21,7 @@ from placeopt.core.task import Task
 from placeopt.edge_cloud.instance import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rollout import rollout
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 INSTANCES: dict[str, Any] = {
     "temporal": lambda seed: Temporal.generate(seed, requests=4),

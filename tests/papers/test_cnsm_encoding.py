@@ -9,7 +9,7 @@ from placeopt_papers.cnsm_encoding import PublishedEncoder
 import placeopt
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_encoder
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 
 @pytest.fixture

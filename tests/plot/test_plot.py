@@ -22,7 +22,7 @@ from placeopt.core.fronts.words import label
 from placeopt.plot import find_instance, plot_front, plot_plan, require
 from placeopt.plot.front_page import page
 from placeopt.plot.scene import Outline
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 GOALS = (
     Objective("latency_ms", "ms"),
@@ -144,7 +144,7 @@ def test_blocks_of_a_plan_say_where_and_when(problem: Temporal) -> None:
 
 def test_lanes_of_a_plan_carry_its_loads(problem: Temporal) -> None:
     """What is drawn adds up to the replicas' demands over their slots."""
-    from placeopt.temporal.drawing import _lanes
+    from placeopt.temporal.views import _lanes
 
     lanes = _lanes(problem, plan_of(problem))
     size = next(o for o in problem.offers if o.size == "t4g.2xlarge").cpu_cores

@@ -24,8 +24,8 @@ from placeopt.core.fronts.words import number
 from placeopt.core.problem import Problem
 from placeopt.plot.markup import Bar, clean, table
 from placeopt.registry import problem_class, specs
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.summary import sums
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.views import sums
 
 SIZES = {
     "temporal": {"requests": 5, "horizon": 12},

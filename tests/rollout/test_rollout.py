@@ -25,7 +25,7 @@ from placeopt.registry import specs
 from placeopt.rescheduling.instance import Rescheduling
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 
 class Plain:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 PLACES = ("north", "south")
 

@@ -10,8 +10,8 @@ from hands import Hand
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.runs.compiling import Clock
-from placeopt.temporal.auto import FEW_REPLICAS, method_for
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search.division import FEW_REPLICAS, method_for
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_front_that_is_proven_ends_the_run(tmp_path: Path) -> None:
 
 def test_a_stage_that_refuses_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     stages = (("moead", 0.2), ("bin-plans", 0.2), ("moead", 1.0))
-    monkeypatch.setattr("placeopt.temporal.auto.method_for", lambda problem: stages)
+    monkeypatch.setattr("placeopt.temporal.search.division.method_for", lambda problem: stages)
     problem = Temporal.generate(1, requests=30, max_replicas=6)
     front = placeopt.solve(problem, evaluations=3000)
     assert front.runs[0].parameters["methods"] == ["moead", "moead"]

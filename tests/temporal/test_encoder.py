@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.interfaces import build_encoder
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.pools import pools
+from placeopt.temporal.arrays import pools
+from placeopt.temporal.problem import Temporal
 
 
 def test_what_is_remembered_changes_no_value():

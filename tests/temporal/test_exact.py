@@ -21,15 +21,18 @@ from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run as epsilon_constraint
 from placeopt.registry import certifier
 from placeopt.temporal.exact import bin_plans, bound
-from placeopt.temporal.exact.common_starts import common_starts
-from placeopt.temporal.exact.makespan import makespans
-from placeopt.temporal.exact.numbers import numbers
-from placeopt.temporal.exact.patterns import build_patterns
-from placeopt.temporal.exact.relaxed_front import local_upper_bounds
-from placeopt.temporal.exact.sets import strides
-from placeopt.temporal.exact.staircase import least_cost, staircase
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.knapsack import Knapsack
+from placeopt.temporal.exact.front import local_upper_bounds
+from placeopt.temporal.exact.schedule import common_starts
+from placeopt.temporal.exact.tables import (
+    build_patterns,
+    least_cost,
+    makespans,
+    numbers,
+    staircase,
+    strides,
+)
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search.prices import Knapsack
 
 certify = certifier("temporal")
 

@@ -7,7 +7,7 @@ import pytest
 
 import placeopt
 from placeopt.core.interfaces import build_encoder, seeds
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 
 @pytest.mark.parametrize("requests", [1, 5, 40])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.registry import from_document
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 PRICE = {
     "on-demand": "on_demand_usd_per_hour",

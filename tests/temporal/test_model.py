@@ -21,8 +21,8 @@ from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.core.task import Task
 from placeopt.exact.epsilon_constraint import run
 from placeopt.exact.goals import minimise_only
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.model_data import enough_copies
+from placeopt.temporal.model import enough_copies
+from placeopt.temporal.problem import Temporal
 
 PAGE = Path(__file__).parents[2] / "models" / "temporal" / "README.md"
 NAMES = ("latency_ms", "cost_usd", "interruption")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placeopt.core.interfaces import build_encoder
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.problem import Temporal
 
 
 def vectors(seed: int):

@@ -13,13 +13,13 @@ from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.temporal import prices as prices_module
+from placeopt.temporal.arrays import pool_arrays
 from placeopt.temporal.exact import bin_plans
-from placeopt.temporal.exact.numbers import numbers
-from placeopt.temporal.exact.price_cuts import CoveringProgram, price_cuts
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.pools import pool_arrays
-from placeopt.temporal.prices import DemandPrices
+from placeopt.temporal.exact.bounds import CoveringProgram, price_cuts
+from placeopt.temporal.exact.tables import numbers
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search import prices as prices_module
+from placeopt.temporal.search.prices import DemandPrices
 
 #: The module; the package gives a function of its name.
 bounds = importlib.import_module("placeopt.temporal.exact.bounds")

@@ -11,9 +11,9 @@ from temporal_instances import mutilated
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.temporal import retime
-from placeopt.temporal.instance import Temporal
-from placeopt.temporal.retime import MachineEncoder
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search import retime
+from placeopt.temporal.search.retime import MachineEncoder
 
 
 def random_state(seed: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 The mathematics are on the page ``models/temporal/bin_plans.md``.
 """
 
+from placeopt.temporal.exact.bin_plans import bin_plans
 from placeopt.temporal.exact.bounds import bound, bounds
-from placeopt.temporal.exact.exact_front import bin_plans
 
 __all__ = ["bin_plans", "bound", "bounds"]

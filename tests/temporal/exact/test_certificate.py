@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from temporal_instances import tiny
 
-from placeopt.temporal.exact import certificate
-from placeopt.temporal.exact.certificate import Scheduler
-from placeopt.temporal.exact.common_starts import UNKNOWN
-from placeopt.temporal.exact.numbers import numbers
-from placeopt.temporal.exact.patterns import Patterns, build_patterns
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.exact import schedule as certificate
+from placeopt.temporal.exact.schedule import UNKNOWN, Scheduler
+from placeopt.temporal.exact.tables import Patterns, build_patterns, numbers
+from placeopt.temporal.problem import Temporal
 
 
 def random_partition(

@@ -13,12 +13,17 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.runs.compiling import Clock
-from placeopt.temporal.exact.completion import Completion
-from placeopt.temporal.exact.numbers import NEVER, numbers
-from placeopt.temporal.exact.patterns import Patterns, build_patterns
-from placeopt.temporal.exact.relaxed_front import relaxed_front
-from placeopt.temporal.exact.sets import all_counts, count_sets, strides
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.exact.front import Completion, relaxed_front
+from placeopt.temporal.exact.tables import (
+    NEVER,
+    Patterns,
+    all_counts,
+    build_patterns,
+    count_sets,
+    numbers,
+    strides,
+)
+from placeopt.temporal.problem import Temporal
 
 
 def patterns_of(seed: int) -> Patterns:

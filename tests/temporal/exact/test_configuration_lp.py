@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
-from placeopt.temporal.exact.configuration_lp import ConfigurationLP
-from placeopt.temporal.exact.numbers import Numbers, numbers
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.exact.bounds import ConfigurationLP
+from placeopt.temporal.exact.tables import Numbers, numbers
+from placeopt.temporal.problem import Temporal
 
 
 def limited(seed: int) -> Temporal:

@@ -10,8 +10,7 @@ from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import minimal
-from placeopt.temporal.exact.completion import Completion
-from placeopt.temporal.exact.labels import (
+from placeopt.temporal.exact.front import (
     COST,
     FREE,
     INTERRUPTION,
@@ -20,19 +19,17 @@ from placeopt.temporal.exact.labels import (
     NEXT,
     NUM_COUNTERS,
     STATES,
+    Completion,
     Search,
-    filter_dominated,
-    state_of,
-)
-from placeopt.temporal.exact.numbers import numbers
-from placeopt.temporal.exact.patterns import Patterns, build_patterns
-from placeopt.temporal.exact.relaxed_front import (
     build_model,
+    filter_dominated,
     relaxed_front,
     run_pass,
+    state_of,
     targets_of,
     upper_bounds,
 )
+from placeopt.temporal.exact.tables import Patterns, build_patterns, numbers
 
 SEEDS = range(8)
 

@@ -12,16 +12,17 @@ from placeopt.core.fronts.certificate import graded
 from placeopt.core.fronts.front import Front
 from placeopt.core.task import Candidate, Task
 from placeopt.temporal.exact.bounds import Lines
-from placeopt.temporal.exact.certificate import Scheduler
-from placeopt.temporal.exact.completion import Completion
-from placeopt.temporal.exact.numbers import numbers
-from placeopt.temporal.exact.patterns import Patterns, build_patterns
-from placeopt.temporal.exact.relaxed_front import relaxed_front, states_fit
-from placeopt.temporal.exact.resolve import resolve
-from placeopt.temporal.exact.sets import seconds_of_tables
-from placeopt.temporal.exact.staircase import staircase
-from placeopt.temporal.heuristics import greedy
-from placeopt.temporal.instance import Temporal
+from placeopt.temporal.exact.front import Completion, relaxed_front, states_fit
+from placeopt.temporal.exact.schedule import Scheduler, resolve
+from placeopt.temporal.exact.tables import (
+    Patterns,
+    build_patterns,
+    numbers,
+    seconds_of_tables,
+    staircase,
+)
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search import greedy
 
 
 def bin_plans(
