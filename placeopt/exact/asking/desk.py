@@ -16,8 +16,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Point, Run, Status, versions
 from placeopt.exact.goals import Goal, goals_of, require_goal
 from placeopt.exact.memory import STATUSES, Answer, Found
-from placeopt.exact.model_front import budget_of, check_request
-from placeopt.exact.model_search import ModelSearch, front_without_points
+from placeopt.exact.model_front import ModelSearch, budget_of, check_request, front_without_points
 from placeopt.exact.oracles import Oracle
 from placeopt.exact.solver_registry import LIBRARIES, choose
 
