@@ -47,7 +47,7 @@ JUDGES = {
     "multi_cluster/referee": ["test_judges.py", "multi_cluster/test_instance.py"],
     "rescheduling/referee": ["test_judges.py", "rescheduling/test_instance.py"],
     "core/fronts/dominance": ["core/test_dominance.py"],
-    "core/fronts/certificate": ["core/test_gap.py"],
+    "core/fronts/certificate": ["core/test_gap.py", "test_proofs_never_cost_fronts.py"],
     "core/goals": ["core/test_limit_rules.py"],
     "core/budget": ["core/test_budget.py"],
     "kubernetes/budgets": ["kubernetes/test_budget_rules.py"],

@@ -289,6 +289,8 @@ def test_values_are_whole_steps() -> None:
     problem = from_document(document)
     assert [goal.step for goal in problem.objectives] == [0.1, 1.0]
     assert problem.evaluate(PLANS["edge-cloud"]).values == (6.1, 25.0)
+    document["delay_ms"]["edge"]["cloud"] = 25.25
+    assert [goal.step for goal in from_document(document).objectives] == [0.1, 0.01]
 
 
 def test_a_delay_that_is_not_known_is_no_delay() -> None:

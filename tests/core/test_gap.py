@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +16,10 @@ from typer.testing import CliRunner
 
 import placeopt
 from placeopt.cli import app
+from placeopt.core.budget import Budget
 from placeopt.core.errors import DocumentError
 from placeopt.core.fronts import words
-from placeopt.core.fronts.certificate import graded
+from placeopt.core.fronts.certificate import Bounds, certified, graded
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.values import InstanceName, Objective, Point
@@ -178,3 +181,60 @@ def test_a_bound_above_a_value_by_rounding_dominates_it() -> None:
 def test_a_point_below_every_bound_is_not_proven() -> None:
     answer = graded(front([(5.0, 1.0)], [(6.0, 1.0)]), "o0")
     assert [(p.status, p.gap) for p in answer.points] == [("heuristic", None)]
+
+
+@pytest.mark.parametrize(
+    ("point", "bounds", "goal", "status", "gap"),
+    [
+        ((5, 5), [(5, 5)], "o0", "optimal", None),
+        ((5, 5), [(5, 5), (7, 1)], "o0", "optimal", None),
+        ((5, 5), [(1, 5), (4, 2)], "o0", "bounded", 0.8),
+        ((5, 5), [(1, 5), (4, 2)], "o1", "bounded", 0.6),
+        ((0.5, 5), [(0.25, 5)], "o0", "bounded", 0.5),
+        ((0, 5), [(0, 4)], "o0", "bounded", 0.0),
+        ((-2, 5), [(-4, 5)], "o0", "bounded", 0.0),
+        ((5, 5), [(4, 5)], "another", "bounded", None),
+        ((5, 5), [(6, 1)], "o0", "heuristic", None),
+        ((5, 5), [(5 * (1 + 1e-12), 5)], "o0", "optimal", None),
+        ((5, 5), [(5 * (1 + 1e-6), 5)], "o0", "heuristic", None),
+    ],
+)
+def test_what_bounds_prove_of_a_point(
+    point: tuple[float, ...],
+    bounds: list[tuple[float, ...]],
+    goal: str,
+    status: str,
+    gap: float | None,
+) -> None:
+    """The largest share by which the goal could fall, and nothing where no bound covers it."""
+    (found,) = graded(front([point], bounds), goal).points
+    assert (found.status, found.gap) == (status, None if gap is None else pytest.approx(gap))
+
+
+@pytest.mark.parametrize(("complete", "fails"), itertools.product([True, False], repeat=2))
+def test_a_proof_is_complete_where_it_says_so_and_does_not_fail(
+    complete: bool, fails: bool
+) -> None:
+    start = front([(5, 5)])
+
+    def proves(*given: object) -> Iterator[Bounds]:
+        yield Bounds(np.array([[1.0, 5.0]]), solves=3, complete=complete)
+        if fails:
+            raise MemoryError
+
+    answer = certified(None, start, Budget(seconds=9), proves, "o0")  # type: ignore[arg-type]
+    run = answer.runs[-1]
+    assert (run.completed, run.solver_calls) == (complete and not fails, 3)
+    assert answer.bounds == ((1.0, 5.0),) and answer.points[0].gap == pytest.approx(0.8)
+    assert ("note" in run.parameters) == fails
+
+
+def test_a_proof_that_proves_nothing_leaves_the_front() -> None:
+    def proves(*given: object) -> Iterator[Bounds]:
+        raise ValueError("too wide")
+        yield
+
+    start = front([(5, 5)])
+    answer = certified(None, start, Budget(seconds=9), proves, "o0")  # type: ignore[arg-type]
+    assert answer.points == start.points and answer.bounds == ()
+    assert "too wide" in str(answer.runs[-1].parameters["note"])
