@@ -12,7 +12,7 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Plan
 from placeopt.rolling_update.consolidators import karpenter_deployment
-from placeopt.rolling_update.end_state import EndState, cheapest_end
+from placeopt.rolling_update.end_state import EndState, cheapest_end, reached_end
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.reach import STATES, plan_moves
@@ -156,6 +156,14 @@ class _Search:
         """Offer the plan to the cheapest end; return whether none is cheaper or has fewer stops."""
         if self.end.node is not None:
             self._offer_plan(self._target(self.end.node))
+        if not (self._is_proven or self.stops):
+            self.end = reached_end(self.problem)
+            if self.end.steps is not None:
+                self.offer(self.problem.plan(self.end.steps))
+        return self._is_proven
+
+    @property
+    def _is_proven(self) -> bool:
         return self.is_legal and self.price <= self.lowest and self.rank[2] == 0
 
     def _target(self, node: np.ndarray) -> TargetDeployment:

@@ -21,6 +21,7 @@ from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.end_classes import World
 from placeopt.rolling_update.end_program import Program
+from placeopt.rolling_update.every_state import cheapest_reached
 from placeopt.rolling_update.instance import RollingUpdate
 
 #: Products of classes and nodes up to which every node is a kind by itself, up to which nodes are
@@ -44,15 +45,19 @@ class EndState(NamedTuple):
         found.
     exact : bool
         Whether no end is cheaper, nor reached by fewer starts at that price.
+    steps : list of (microservice, node), optional
+        A way there that stops nothing, where it is known.
     """
 
     lowest: int
     node: np.ndarray | None
     exact: bool = False
+    steps: list[tuple[int, int]] | None = None
 
 
-#: What is known of instances, by their arrays, with stops and without.
+#: What is known of instances, by their arrays: with stops, and without; and what moves reach.
 _KNOWN: WeakKeyDictionary[UpdateArrays, dict[bool, EndState]] = WeakKeyDictionary()
+_REACHED: WeakKeyDictionary[UpdateArrays, EndState] = WeakKeyDictionary()
 
 
 def cheapest_end(
@@ -70,6 +75,27 @@ def cheapest_end(
             return found
         known[stops] = found
     return known[stops]
+
+
+def reached_end(problem: RollingUpdate) -> EndState:
+    """Return as much as `cheapest_end` of plans that stop nothing, or more.
+
+    Where moves reach few states all of them are met.
+    """
+    found = _REACHED.get(problem.arrays)
+    if found is None:
+        met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
+        found = cheapest_end(problem, stops=False)
+        if met is not None:
+            found = EndState(met.price, met.node, exact=True, steps=met.steps)
+        _REACHED[problem.arrays] = found
+    return found
+
+
+def lowest_price(problem: RollingUpdate, price: int, *, stops: bool) -> int:
+    """Return the price that no plan beats, where a plan of some price is known."""
+    lowest = cheapest_end(problem, stops=stops).lowest
+    return lowest if stops or price <= lowest else reached_end(problem).lowest
 
 
 def _cheapest_end(problem: RollingUpdate, seconds: float, stops: bool) -> EndState:

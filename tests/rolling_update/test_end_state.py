@@ -21,6 +21,7 @@ from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.cheapest import cheapest_plan
 from placeopt.rolling_update.end_classes import _fewest_by_numbers, fewest_hosts
 from placeopt.rolling_update.end_state import cheapest_end
+from placeopt.rolling_update.every_state import cheapest_reached
 
 Document = dict[str, Any]
 
@@ -309,3 +310,39 @@ def _alone(counts: tuple[int, ...], skew: int) -> Document:
     document = {"problem": "rolling-update", "name": "alone", "semantics": "stay"}
     applications = [{"name": "a", "microservices": services}]
     return document | {"nodes": nodes, "applications": applications, "rules": [rule]}
+
+
+# -- every state -----------------------------------------------------------------------------------
+
+
+def test_what_moves_reach_is_met_whole() -> None:
+    """All rules together: the cheapest end and its fewest starts, and a plan that gets there."""
+    known = 0
+    for seed in range(tries(40, 1000)):
+        document = ruled(np.random.default_rng([seed, 6]), seed % 3)
+        for part in ("limits", "survival"):
+            document.pop(part, None)
+        for row in document["nodes"]:
+            row.pop("candidate", None)
+        for application in document["applications"]:
+            application.pop("flows", None)
+        problem: Any = registry.from_document(document)
+        values = [v for v in Deployment(document).attainable() if not v[2]]
+        reached = cheapest_reached(problem.arrays)
+        if reached is None:
+            continue
+        known += 1
+        found = problem.evaluate(problem.plan(reached.steps))
+        assert found.feasible
+        assert found.values[:3] == min(v[:3] for v in values)
+    assert known
+
+
+def test_shrinking_groups_are_met_whole() -> None:
+    for seed in range(tries(40, 1000)):
+        document = shrinking(np.random.default_rng([seed, 10]))
+        truth, problem = least_without_stops(document), registry.from_document(document)
+        reached = cheapest_reached(problem.arrays)
+        if truth is not None and reached is not None:
+            assert reached.price == round(truth * problem.arrays.price_scale)
+            assert problem.evaluate(problem.plan(reached.steps)).values[0] == truth

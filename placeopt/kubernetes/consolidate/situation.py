@@ -104,13 +104,14 @@ class Situation:
         from placeopt.core.fronts.certificate import graded
         from placeopt.core.task import Candidate, Task
         from placeopt.rolling_update.bounds import bound_vectors
-        from placeopt.rolling_update.end_state import cheapest_end
+        from placeopt.rolling_update.end_state import lowest_price
 
         goals = [o for o in self.problem.objectives if o.name in ("node_cost", "disruptions")]
         task = Task(self.problem, objectives=tuple(goals))
         plans = [Candidate(self.plan), Candidate({"steps": []})]
-        ends = (cheapest_end(self.problem, stops=stops).lowest for stops in (True, False))
-        bounds = bound_vectors(self.problem, goals, *ends).tolist()
+        paid = round(self.verdict.values[0] * self.problem.arrays.price_scale)
+        lowest = (lowest_price(self.problem, paid, stops=stops) for stops in (True, False))
+        bounds = bound_vectors(self.problem, goals, *lowest).tolist()
         libraries = ("numba", "numpy")
         front = task.front(plans, method="consolidate", bounds=bounds, libraries=libraries)
         return graded(front, "node_cost")
@@ -262,11 +263,12 @@ class Situation:
     @cached_property
     def at_most(self) -> float:
         """Largest saving that a better plan could add, in `unit`: a proven bound."""
-        from placeopt.rolling_update.end_state import cheapest_end
+        from placeopt.rolling_update.end_state import lowest_price
 
         a, stops = self.problem.arrays, self.stops or self.verdict.values[2] > 0
-        lowest = cheapest_end(self.problem, stops=stops).lowest
-        left = a.cost(self.final[self.final >= 0]) - lowest / a.price_scale
+        cost = a.cost(self.final[self.final >= 0])
+        lowest = lowest_price(self.problem, round(cost * a.price_scale), stops=stops)
+        left = cost - lowest / a.price_scale
         return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
 
 

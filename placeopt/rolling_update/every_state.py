@@ -1,0 +1,294 @@
+"""Every state that moves reach without a stop, where these are few.
+
+Clusters of some nodes that are nearly full allow few moves. Which ends these reach is then found by
+making all of them: the cheapest one is proven, and so are its moves. Microservices that are alike
+swap their places for nothing, so that states that differ by that alone are one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.packing.loads import fits
+from placeopt.rolling_update.rules import kernels as rules
+
+#: States at most, and these times microservices and nodes.
+_MOST, _WORK = 100_000, 6_000_000
+#: A prime number that spreads states over the table that finds them.
+_SPREAD = 1_000_003
+
+
+class Reached(NamedTuple):
+    """The cheapest end that moves reach without a stop; of equal ones that of fewest starts.
+
+    Attributes
+    ----------
+    price : int
+        In units of ``1 / price_scale``.
+    node : int array (M,)
+    steps : list of (microservice, node)
+    """
+
+    price: int
+    node: np.ndarray
+    steps: list[tuple[int, int]]
+
+
+class _Fleet(NamedTuple):
+    """What the search reads, the microservices sorted so that those alike are beside each other."""
+
+    number: np.ndarray  # (M,) of the microservices, as the rules number them
+    alike: np.ndarray  # (M,) class of each
+    simple: np.ndarray  # (M,) whether it does not matter if it was started
+    fixed: np.ndarray  # (M,) never starts
+    pinned: np.ndarray  # (M,) starts on its own node alone
+    home: np.ndarray  # (M,)
+    old: np.ndarray  # (M, R)
+    new: np.ndarray  # (M, R)
+    capacity: np.ndarray  # (N, R)
+    shut: np.ndarray  # (N,)
+    leaves: np.ndarray  # (N,) is no domain any more once it is left for good
+
+
+def cheapest_reached(a: UpdateArrays) -> Reached | None:
+    """Return the cheapest end that moves reach without a stop, None where that is not known.
+
+    Nodes to buy, limits, losses, latencies and replicas that go are not looked at: not known.
+    """
+    odd = a.candidate.any() or a.limits.any or a.survival.asked or a.survival.room or a.tight_flows
+    pairs = len(a.home) * len(a.price)
+    if odd or a.removed.any() or pairs == 0 or pairs * len(a.home) > _WORK:
+        return None
+    fleet = _fleet(a)
+    most = min(_MOST, _WORK // pairs)
+    states, starts, before, made, met = _meet(fleet, a.packed_rules, most)
+    if met > most:
+        return None
+    count = len(a.home)
+    places, started = (np.empty((met, count), dtype=kind) for kind in (np.int64, bool))
+    places[:, fleet.number] = states[:met, :count]
+    started[:, fleet.number] = states[:met, count : 2 * count]
+    best = _cheapest(a, places, started, starts[:met])
+    if best is None:
+        return None
+    price, k = best
+    slots = []
+    while before[k] >= 0:
+        if made[k, 0] >= 0:
+            slots.append(made[k].tolist())
+        k = int(before[k])
+    return _followed(a, fleet, price, slots[::-1])
+
+
+def _cheapest(
+    a: UpdateArrays, places: np.ndarray, started: np.ndarray, starts: np.ndarray
+) -> tuple[int, int] | None:
+    """Return the least price of a legal end, and the state of fewest starts that has it."""
+    used = np.zeros((len(places), len(a.price)), dtype=bool)
+    np.put_along_axis(used, places, True, axis=1)
+    price = used @ a.price
+    away = a.drain[places]
+    due = away.any(axis=1) | (a.mandatory & ~started).any(axis=1)
+    for value in np.unique(price[~due]).tolist():
+        own = np.flatnonzero(~due & (price == value))
+        own = own[rules.num_broken(a.packed_rules, places[own], ~started[own]) == 0]
+        for k in own[np.argsort(starts[own], kind="stable")].tolist():
+            load = np.zeros_like(a.capacity)
+            np.add.at(load, places[k], a.new)
+            if (load <= a.capacity)[: a.num_real].all():
+                return value, k
+    return None
+
+
+def _followed(
+    a: UpdateArrays, fleet: _Fleet, price: int, slots: list[tuple[int, int, int]]
+) -> Reached:
+    """Return the end after moves of a microservice, or one like it, from a node to a node."""
+    node, steps = a.home.copy(), list[tuple[int, int]]()
+    for slot, source, to in slots:
+        like = fleet.number[fleet.alike == fleet.alike[slot]]
+        m = int(like[node[like] == source][0])
+        steps.append((m, to))
+        node[m] = to
+    return Reached(price, node, steps)
+
+
+def _fleet(a: UpdateArrays) -> _Fleet:
+    tables, count = a.rules, len(a.home)
+    keys = []
+    for m in range(count):
+        rows = slice(tables.check_first[m], tables.check_first[m + 1])
+        own = tables.add[tables.add_first[m] : tables.add_first[m + 1]]
+        simple = not (a.mandatory[m] or tables.forgiven[rows].any() or a.stuck[m])
+        same = (a.new[m].tobytes(), int(tables.node_set[m]))
+        same += (np.sort(own).tobytes(), np.unique(tables.checks[rows], axis=0).tobytes())
+        keys.append((*same, -1 if simple else m))
+    number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
+    alike = np.array([number[key] for key in keys], dtype=np.int64)
+    order = np.lexsort((a.home, alike))
+    simple = np.array([key[-1] < 0 for key in keys], dtype=bool)
+    nodes = range(len(a.price))
+    return _Fleet(
+        number=order,
+        alike=alike[order],
+        simple=simple[order],
+        fixed=a.fixed[order],
+        pinned=a.pinned[order],
+        home=a.home[order],
+        old=a.old[order],
+        new=a.new[order],
+        capacity=a.capacity,
+        shut=a.shut,
+        leaves=np.array([rules.may_go(a.packed_rules, n) for n in nodes], dtype=bool),
+    )
+
+
+@allocating_kernel
+def _meet(fleet, packed, most):
+    """Return all states, (most + 1, 2 M + N), and how many there are.
+
+    And the fewest starts to each, from which and by which move it is met so. A state is the node of
+    every microservice, whether it was started, and which nodes are left for good. One more than
+    `most` says that there are more.
+    """
+    count, nodes = len(fleet.home), len(fleet.shut)
+    states = np.zeros((most + 1, 2 * count + nodes), np.int16)
+    starts, before = np.full(most + 1, 2**30, np.int64), np.full(most + 1, -1, np.int64)
+    made = np.full((most + 1, 3), -1, np.int64)
+    todo, later = np.empty(2 * most + 2, np.int64), np.empty(2 * most + 2, np.int64)
+    size = 1
+    while size < 4 * most:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for slot in range(count):
+        states[0, slot] = fleet.home[slot]
+    met = _find(states, table, 0) + 1
+    starts[0], todo[0], waiting, level = 0, 0, 1, -1
+    place, load = np.empty(count, np.int64), np.empty(fleet.capacity.shape, np.int64)
+    while waiting and met <= most:
+        level, more = level + 1, 0
+        while waiting and met <= most:
+            waiting -= 1
+            k = todo[waiting]
+            if starts[k] < level:
+                continue
+            counts = _read(fleet, packed, states, k, place, load)
+            for n in range(nodes):
+                if met <= most and fleet.leaves[n] and _is_unused(states, k, count, n):
+                    _copy(states, k, met)
+                    states[met, 2 * count + n] = 1
+                    one = _find(states, table, met)
+                    met += one == met
+                    if starts[one] > level:
+                        starts[one], before[one], made[one, 0] = level, k, -1
+                        todo[waiting] = one
+                        waiting += 1
+            for slot in range(count):
+                for n in range(nodes):
+                    if met <= most and _may_start(fleet, packed, counts, load, states, k, slot, n):
+                        _copy(states, k, met)
+                        _move(fleet, states, met, slot, n)
+                        one = _find(states, table, met)
+                        met += one == met
+                        if starts[one] > level + 1:
+                            starts[one], before[one] = level + 1, k
+                            made[one, 0], made[one, 1], made[one, 2] = slot, states[k, slot], n
+                            later[more] = one
+                            more += 1
+        todo, later = later, todo
+        waiting = more
+    return states, starts, before, made, met
+
+
+@allocating_kernel
+def _read(fleet, packed, states, k, place, load):
+    """Return the counts of the rules in state k; overwrite places (M,) and loads (N, R)."""
+    count = len(fleet.home)
+    load[:] = 0
+    for slot in range(count):
+        n, started = states[k, slot], states[k, count + slot] > 0
+        place[fleet.number[slot]] = n
+        for r in range(load.shape[1]):
+            load[n, r] += fleet.new[slot, r] if started else fleet.old[slot, r]
+    counts = rules.counted(packed, place)
+    for n in range(len(fleet.shut)):
+        if states[k, 2 * count + n]:
+            rules.leave(packed, counts, n, 1)
+    return counts
+
+
+@kernel
+def _copy(states, k, to):
+    """Overwrite a state by another one."""
+    for x in range(states.shape[1]):
+        states[to, x] = states[k, x]
+
+
+@kernel
+def _is_unused(states, k, count, n):
+    """Return whether node n hosts nothing in state k, and is not left for good yet."""
+    empty = states[k, 2 * count + n] == 0
+    for slot in range(count):
+        empty = empty and states[k, slot] != n
+    return empty
+
+
+@kernel
+def _may_start(fleet, packed, counts, load, states, k, slot, n):
+    """Return whether a slot may start on node n in state k, and whether that is worth a state."""
+    count = len(fleet.home)
+    if fleet.fixed[slot] or fleet.shut[n] or states[k, 2 * count + n]:
+        return False
+    if fleet.pinned[slot] and n != fleet.home[slot]:
+        return False
+    if n == states[k, slot] and (fleet.simple[slot] or states[k, count + slot]):
+        return False
+    if (
+        slot
+        and fleet.alike[slot - 1] == fleet.alike[slot]
+        and states[k, slot - 1] == states[k, slot]
+    ):
+        return False  # one like it has been tried
+    return fits(fleet.capacity, load, fleet.new, slot, n) and rules.may_start(
+        packed, counts, fleet.number[slot], n
+    )
+
+
+@kernel
+def _move(fleet, states, k, slot, n):
+    """Move a slot of state k to node n, and sort those like it by nodes; changes `states`."""
+    count = len(fleet.home)
+    if not fleet.simple[slot]:
+        states[k, slot], states[k, count + slot] = n, 1
+        return
+    at = slot
+    while at and fleet.alike[at - 1] == fleet.alike[slot] and states[k, at - 1] > n:
+        states[k, at] = states[k, at - 1]
+        at -= 1
+    while at + 1 < count and fleet.alike[at + 1] == fleet.alike[slot] and states[k, at + 1] < n:
+        states[k, at] = states[k, at + 1]
+        at += 1
+    states[k, at] = n
+
+
+@kernel
+def _find(states, table, k):
+    """Return the state that is like state k: an earlier one, or k, which then joins the table."""
+    width, code = states.shape[1], np.uint64(0)
+    for x in range(width):
+        code = code * np.uint64(_SPREAD) + np.uint64(states[k, x])
+    code ^= code >> np.uint64(29)
+    at = np.int64(code % np.uint64(len(table)))
+    while table[at] >= 0:
+        same = True
+        for x in range(width):
+            same = same and states[table[at], x] == states[k, x]
+        if same:
+            return table[at]
+        at = (at + 1) % len(table)
+    table[at] = k
+    return np.int64(k)
