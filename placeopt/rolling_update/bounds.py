@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,6 @@ from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.values import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.limits.tables import NO_LIMIT
 
 #: Nodes of branch and bound in which numbers of nodes are counted; a limit in seconds would not
 #: give the same bound twice.
@@ -44,114 +42,38 @@ def lower_bound(problem: RollingUpdate) -> int:
     return int(a.price[forced].sum()) + max(*costs, _counted(a, free, optional))
 
 
-def cheapest_fleet(problem: RollingUpdate, slack: float) -> np.ndarray | None:
-    """Return the nodes that together have room at the least price, bool (N,); None for none.
-
-    Nodes that cost nothing more are among them. Of equal ones those in use come first, the fullest
-    before others. They keep the limits of nodes. What rules ask, and how items fill nodes, is not
-    looked at: `slack` is the share of room that is asked for on top.
-    """
-    a = problem.arrays
-    forced = a.hosting(a.stuck)
-    free = (forced | (a.price == 0)) & ~a.drain
-    optional = ~forced & (a.price > 0) & ~a.drain
-    answer, kind = _fewest_of_kinds(a, free, optional, slack, limited=a.limits.any)
-    if answer is None or answer.x is None:
-        return None
-    is_open, nodes = free.copy(), np.flatnonzero(optional)
-    full = (a.initial_load[nodes] / np.maximum(a.room[nodes], 1)).sum(axis=1)
-    for k, number in enumerate(np.round(answer.x).astype(int).tolist()):
-        own = np.flatnonzero(kind == k)
-        is_open[nodes[own[np.argsort(-full[own], kind="stable")[:number]]]] = True
-    return is_open
-
-
 def _counted(a: UpdateArrays, free: np.ndarray, optional: np.ndarray) -> int:
-    """Return the least price of whole nodes with room for all; 0 where nothing is known."""
-    answer, _ = _fewest_of_kinds(a, free, optional)
-    bound = None if answer is None else answer.mip_dual_bound
-    return 0 if bound is None or not np.isfinite(bound) else math.ceil(bound - 1e-6 * abs(bound))
-
-
-def _fewest_of_kinds(
-    a: UpdateArrays,
-    free: np.ndarray,
-    optional: np.ndarray,
-    slack: float = 0.0,
-    *,
-    limited: bool = False,
-) -> tuple[Any, np.ndarray]:
-    """Solve how many nodes of each kind have room for all, resource by resource.
+    """Return the least price of whole nodes with room for all; 0 where nothing is known.
 
     What may only be on some nodes needs room there. Nodes of one price, capacity and set of what
-    may run there are one kind.
+    may run there are one kind, and each resource is counted by itself.
 
     Parameters
     ----------
     free, optional : bool array (N,)
         Nodes that cost nothing more, and those that are paid when they are used.
-    slack : float
-        Share of the room that is asked for on top.
-    limited : bool
-        Whether limits of nodes are to be kept, as if a node of each were newly used.
-
-    Returns
-    -------
-    answer : scipy.optimize.OptimizeResult or None
-        Numbers of each kind; None where all nodes are of one.
-    kind : int array (optional nodes,)
     """
     views = np.vstack((np.ones((1, len(a.price)), dtype=bool), a.rules.allowed))
-    amount = a.limits.amount if limited else a.limits.amount[:0]
-    rows = np.column_stack((a.price, a.room, views.T, amount.T))[optional]
-    kinds, kind, count = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    rows = np.column_stack((a.price, a.room, views.T))[optional]
+    kinds, count = np.unique(rows, axis=0, return_counts=True)
     if len(kinds) < 2:
-        return None, kind
+        return 0
     from scipy.optimize import Bounds, LinearConstraint, milp  # takes a third of a second
 
     size = len(a.resources)
     price, capacity, inside = kinds[:, 0], kinds[:, 1 : size + 1], kinds[:, size + 1 :]
-    limits = _limit_rows(a, kinds[:, size + 1 + len(views) :].T, free) if limited else []
     room = [capacity.T * inside[:, s] for s in range(len(views))]
-    need = np.concatenate(
-        [(1 + slack) * _demand(a, view) - a.room[free & view].sum(axis=0) for view in views]
-    )
-    need[: len(_least_spare(a))] += _least_spare(a)
-    if slack > 0:
-        need = np.minimum(need, np.vstack(room) @ count)
+    need = np.concatenate([_demand(a, view) - a.room[free & view].sum(axis=0) for view in views])
+    need[:size] += _least_spare(a)
     answer = milp(
         price.astype(float),
-        constraints=[LinearConstraint(np.vstack(room), need, np.inf), *limits],
+        constraints=[LinearConstraint(np.vstack(room), need, np.inf)],
         integrality=np.ones(len(kinds)),
         bounds=Bounds(0, count),
         options={"node_limit": _MAX_BRANCHES, "mip_rel_gap": 0.0},
     )
-    return answer, kind
-
-
-def _limit_rows(a: UpdateArrays, amount: np.ndarray, free: np.ndarray) -> list[Any]:
-    """Return the constraints that limits of nodes are for numbers of nodes of each kind.
-
-    Parameters
-    ----------
-    amount : int array (limits, kinds)
-    free : bool array (N,)
-        Nodes beside them. Those that something keeps in use count towards shares.
-    """
-    from scipy.optimize import LinearConstraint
-
-    kept = a.hosting(a.stuck)[: a.num_real]
-    member, there = amount > 0, a.limits.amount[:, : a.num_real] > 0
-    most = np.maximum(0, a.limits.most - a.limits.amount @ free)
-    shares = [
-        LinearConstraint(inside - share, -np.inf, share * kept.sum() - held)
-        for inside, share, held in zip(
-            member.astype(float), a.limits.share, (there & kept).sum(axis=1), strict=True
-        )
-        if share < 1
-    ]
-    sums = a.limits.most < NO_LIMIT
-    return [LinearConstraint(amount[sums], -np.inf, most[sums]), *shares] if sums.any() else shares
+    bound = answer.mip_dual_bound
+    return 0 if bound is None or not np.isfinite(bound) else math.ceil(bound - 1e-6 * abs(bound))
 
 
 def _least_spare(a: UpdateArrays) -> np.ndarray:

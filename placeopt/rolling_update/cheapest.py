@@ -11,8 +11,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Plan
-from placeopt.rolling_update.consolidators import karpenter_deployment
-from placeopt.rolling_update.end_state import EndState, cheapest_end, reached_end
+from placeopt.rolling_update.end_state import EndState, cheapest_end, reached_end, wider_end
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.reach import STATES, plan_moves
@@ -26,9 +25,8 @@ _ENOUGH = 3
 #: States of the search for an order, and orders that are tried, times microservices; the latter at
 #: most.
 _STATES, _TRIES, TRIES = 2_000_000, 8000, 8
-#: Shifts and swaps of one repair where nodes can be bought: 20,000 change no result of
-#: benchmarks/kubernetes/fleets.md and take four times as long.
-_ROUNDS = 3000
+#: Ends that are tried, where the cheapest one is not reached.
+_ENDS = 8
 #: Searches from the end of the best plan, at most; of large instances there are none. They end
 #: where so many in a row gain nothing.
 _FURTHER, _RESISTING = 8, 3
@@ -75,6 +73,8 @@ def cheapest_plan(
     search = _Search(problem, stops, tries, seed, aims)
     for plan in ({"steps": []}, *plans):
         search.offer(plan)
+    if not problem.infeasibility():
+        search.offer_cheapest([search.target(node) for node in starts])
     if not problem.infeasibility() and not search.offer_end():
         count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
         for k, targets in enumerate(_descents(search, starts, count)):
@@ -127,19 +127,9 @@ class _Search:
         """What no plan costs less than, in units of ``1 / price_scale``."""
         return self.end.lowest
 
-    @cached_property
-    def greedy(self) -> np.ndarray | None:
-        """Karpenter's deployment, from which searches go on where nodes can be bought."""
-        buys = any(node.candidate for node in self.problem.nodes)
-        return karpenter_deployment(self.problem) if buys else None
-
     def descent(self, seed: int, **options: Any) -> list[TargetDeployment]:
         """Return the deployments that one search meets, the cheapest last."""
-        if self.greedy is not None:  # each kind of node that can be bought takes repairs in vain
-            options["rounds"] = _ROUNDS
-        search = Consolidation(
-            self.problem, seed, greedy=self.greedy, lowest=self.lowest, **options
-        )
+        search = Consolidation(self.problem, seed, lowest=self.lowest, **options)
         return list(search.targets(Budget()))
 
     def offer(self, plan: Plan) -> bool:
@@ -154,8 +144,12 @@ class _Search:
 
     def offer_end(self) -> bool:
         """Offer the plan to the cheapest end; return whether none is cheaper or has fewer stops."""
-        if self.end.node is not None:
-            self._offer_plan(self._target(self.end.node))
+        node, more = self.end.node, dict[int, int]()
+        for _ in range(_ENDS):
+            if node is None or not self._is_better(target := self.target(node)):
+                break
+            _, left = self._offer_moves(target)
+            node = wider_end(self.problem, more, node, left) if len(left) else None
         if not (self._is_proven or self.stops):
             self.end = reached_end(self.problem)
             if self.end.steps is not None:
@@ -166,7 +160,8 @@ class _Search:
     def _is_proven(self) -> bool:
         return self.is_legal and self.price <= self.lowest and self.rank[2] == 0
 
-    def _target(self, node: np.ndarray) -> TargetDeployment:
+    def target(self, node: np.ndarray) -> TargetDeployment:
+        """Return a deployment with its price."""
         a = self.problem.arrays
         return TargetDeployment(round(a.cost(node) * a.price_scale), node)
 
@@ -208,10 +203,20 @@ class _Search:
 
     def _offer_plan(self, target: TargetDeployment) -> bool:
         """Offer the plan that reaches a deployment; return whether it is legal."""
+        legal, left = self._offer_moves(target)
+        return legal and len(left) == 0
+
+    def _offer_moves(self, target: TargetDeployment) -> tuple[bool, np.ndarray]:
+        """Offer the plan that comes nearest to a deployment.
+
+        Return whether it is legal, and the microservices that do not get there.
+        """
         tries = max(1, min(self.tries, _TRIES // len(target.node)))
         limit = None if self.stops else 0
         states = min(STATES, _STATES // len(target.node))
         result = plan_moves(
             self.problem, target.node, states=states, max_stops=limit, tries=tries, seed=self.seed
         )
-        return self.offer(self.problem.plan(result.steps)) and result.complete
+        end = self.problem.arrays.final_nodes(result.steps)
+        legal = self.offer(self.problem.plan(result.steps))
+        return legal, np.flatnonzero(end != target.node)

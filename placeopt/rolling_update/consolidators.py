@@ -205,11 +205,6 @@ def started_plan(problem: RollingUpdate) -> dict[str, Any]:
     return problem.plan(_begin(problem).steps)
 
 
-def karpenter_deployment(problem: RollingUpdate) -> np.ndarray:
-    """Return the node of every microservice after Karpenter's consolidation, (M,), -1 for none."""
-    return _consolidated(problem).where
-
-
 def _consolidated(problem: RollingUpdate) -> _Running:
     """Return the state after Karpenter's consolidation."""
     state = _begin(problem)

@@ -17,7 +17,7 @@ from placeopt.rolling_update.rules.tables import APART, TOGETHER
 
 #: Nodes of branch and bound at most, and these times variables; a limit in seconds would not give
 #: the same bound twice.
-_MAX_BRANCHES, _BRANCHES = 2000, 400_000
+_MAX_BRANCHES, _BRANCHES, _FEW_BRANCHES = 2000, 400_000, 20_000
 #: Levels of the fewest copies of a domain that are variables each.
 _MOST_LEVELS = 12
 #: What `scipy.optimize.milp` says.
@@ -290,6 +290,25 @@ class Program:
         self._row({**terms, **dict.fromkeys(own, 1), paid: -int(base[0])}, 0)
         self.levels_on[k, b] = own
 
+    def spread_evenly(self, k: int, hosts: int) -> None:
+        """Ask that no node, each a bin, has more of counter k than so many hosts share evenly."""
+        each, more = divmod(self.world.total(k), hosts)
+        fuller = []
+        for bins in self._domains(k).values():
+            terms = self._counted(k, bins)
+            if terms:
+                fuller.append(self._variable(1))
+                self._row({**terms, fuller[-1]: -1}, each)
+        self._row(dict.fromkeys(fuller, 1), more)
+
+    def fill_in_order(self, kinds: Iterable[np.ndarray]) -> None:
+        """Ask that of nodes that are alike, each a bin, none is paid before those ahead of it."""
+        bin_of = {int(nodes[0]): b for b, nodes in enumerate(self.bins)}
+        for nodes in kinds:
+            for one, other in itertools.pairwise(nodes.tolist()):
+                if bin_of[one] in self.paid:
+                    self._row({self.paid[bin_of[other]]: 1, self.paid[bin_of[one]]: -1}, 0)
+
     def _hosts(self, k: int) -> list[int]:
         """Return the variables of nodes that may be left and may host what counter k counts."""
         return [self.paid[b] for b in self.paid if any((c, b) in self.at for c in self.counts[k])]
@@ -338,7 +357,9 @@ class Program:
         price = self.world.a.price
         return {j: int(price[self.bins[b][0]]) // self.unit for b, j in self.paid.items()}
 
-    def _asked(self, cost: Mapping[int, float], rows: Sequence[Row] = ()) -> Any:
+    def _asked(
+        self, cost: Mapping[int, float], rows: Sequence[Row] = (), branches: int = _BRANCHES
+    ) -> Any:
         """Minimize a sum under all rows, and some more."""
         from scipy.optimize import Bounds, LinearConstraint, milp  # takes a third of a second
         from scipy.sparse import csr_array
@@ -357,7 +378,7 @@ class Program:
             integrality=np.ones(count),
             bounds=Bounds(np.array(self.lower), np.array(self.upper)),
             options={
-                "node_limit": min(_MAX_BRANCHES, _BRANCHES // count),
+                "node_limit": min(_MAX_BRANCHES, branches // count),
                 "mip_rel_gap": 0.0,
                 "time_limit": self.seconds,
             },
@@ -388,7 +409,7 @@ class Program:
         a = self.world.a
         room = (a.capacity / np.maximum(1, a.capacity.max(axis=0)))[:, :2].sum(axis=1)
         cost = {j: -float(room[self.bins[b][0]]) for b, j in self.paid.items()}
-        answer: np.ndarray | None = self._asked(cost, self._at_most(price)).x
+        answer: np.ndarray | None = self._asked(cost, self._at_most(price), _FEW_BRANCHES).x
         return answer
 
     def _at_most(self, price: int) -> list[Row]:

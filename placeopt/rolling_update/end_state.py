@@ -12,6 +12,7 @@ stop. ``models/rolling_update/README.md`` has the maths.
 from __future__ import annotations
 
 import math
+import time
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -29,6 +30,8 @@ from placeopt.rolling_update.instance import RollingUpdate
 _EACH_NODE, _PACKED, _LARGEST = 1500, 12_000, 12_000
 #: Sets of nodes that are packed at most, and packings that make one cut stronger.
 _SETS, _PACKINGS = 12, 6
+#: Products of classes and nodes up to which all nodes are packed where so many sets are impossible.
+_WHOLE, _FEW_SETS = 5000, 3
 #: Seconds below which nothing but the quick bound is asked for.
 _LEAST_SECONDS = 0.5
 
@@ -70,9 +73,10 @@ def cheapest_end(
     """
     known = _KNOWN.setdefault(problem.arrays, {})
     if stops not in known:
+        began = time.perf_counter()
         found = _cheapest_end(problem, seconds, stops)
-        if seconds < math.inf:
-            return found
+        if seconds < _LEAST_SECONDS or time.perf_counter() - began >= seconds:
+            return found  # more time might find more
         known[stops] = found
     return known[stops]
 
@@ -90,6 +94,32 @@ def reached_end(problem: RollingUpdate) -> EndState:
             found = EndState(met.price, met.node, exact=True, steps=met.steps)
         _REACHED[problem.arrays] = found
     return found
+
+
+def wider_end(
+    problem: RollingUpdate, least_hosts: dict[int, int], end: np.ndarray, left: np.ndarray
+) -> np.ndarray | None:
+    """Return another cheap end, where groups of what did not get to the last one have more nodes.
+
+    Parameters
+    ----------
+    least_hosts : dict
+        What was asked for so far: counter -> nodes. Changed.
+    end : int array (M,)
+        The last end.
+    left : int array
+        The microservices that did not get there.
+    """
+    world = World(problem.arrays)
+    before = dict(least_hosts)
+    for k in {k for m in left.tolist() for k in world.counters[m].tolist()}:
+        if world.fine[k] and world.a.rules.shrinks[k]:
+            members = [m for m, own in enumerate(world.counters) if k in own]
+            least_hosts[k] = max(least_hosts.get(k, 0), len(np.unique(end[members]))) + 1
+    if least_hosts == before:
+        return None
+    wider = world.least_hosts | least_hosts
+    return _Search(problem, world, math.inf, wider, evenly=tuple(least_hosts)).run().node
 
 
 def lowest_price(problem: RollingUpdate, price: int, *, stops: bool) -> int:
@@ -112,10 +142,15 @@ class _Search:
     """Kinds say which nodes, and these are packed one by one."""
 
     def __init__(
-        self, problem: RollingUpdate, world: World, seconds: float, least_hosts: dict[int, int]
+        self,
+        problem: RollingUpdate,
+        world: World,
+        seconds: float,
+        least_hosts: dict[int, int],
+        evenly: tuple[int, ...] = (),
     ):
         self.problem, self.world, self.seconds = problem, world, seconds
-        self.least_hosts = least_hosts
+        self.least_hosts, self.evenly = least_hosts, evenly
 
     def _program(self, bins: list[np.ndarray]) -> Program:
         return Program(self.world, bins, self.seconds, least_hosts=self.least_hosts)
@@ -128,31 +163,61 @@ class _Search:
         bins = each if small else world.kinds()
         if len(world.classes) * len(bins) > _LARGEST:
             return EndState(lowest, None)
+        whole = not small and len(world.classes) * len(each) <= _WHOLE
         program, proven = self._program(bins), True
-        for _ in range(1 if small else _SETS):
+        for _ in range(1 if small else _FEW_SETS if whole else _SETS):
             bound, x = program.solve()
             if proven and math.isfinite(bound):
                 lowest = max(lowest, int(bound))
             if x is None:
                 break
-            cost, packed = program.cost(x), program
-            if not small:
-                roomy = program.with_most_room(cost)
-                paid = program.paid_in(x if roomy is None else roomy)
-                nodes = self._chosen(program, paid)
-                if len(world.classes) * len(nodes) > _PACKED:
-                    break
-                packed = self._program(nodes)
-            node, certain = packed.with_most_at_home(cost)
-            if node is not None:
-                if not world.is_legal(self.problem, node):
-                    break
-                return EndState(lowest, node, small and certain and cost == lowest)
-            if small:
+            found, certain, paid = self._packed(program, x, small)
+            if found is not None:
+                if not self._is_legal(found):
+                    return EndState(lowest, None)
+                return EndState(lowest, found, small and certain and program.cost(x) == lowest)
+            if not paid:
                 break
             proven = proven and certain
             self._cut(program, paid)
-        return EndState(lowest, None)
+        return self._among_all(each, bins, lowest) if whole else EndState(lowest, None)
+
+    def _packed(
+        self, program: Program, x: np.ndarray, small: bool
+    ) -> tuple[np.ndarray | None, bool, dict[int, int]]:
+        """Return an end on the nodes that a solution pays, whether it is proven, and their numbers.
+
+        What is proven is that none has more at home, or that there is none. Numbers are of each
+        kind; where other nodes of the kinds are not to be tried there are none.
+        """
+        cost = program.cost(x)
+        if small:
+            return *program.with_most_at_home(cost), {}
+        roomy = program.with_most_room(cost)
+        paid = program.paid_in(x if roomy is None else roomy)
+        nodes = self._chosen(program, paid)
+        if len(self.world.classes) * len(nodes) > _PACKED:
+            return None, False, {}
+        packed = self._program(nodes)
+        for k in self.evenly:
+            packed.spread_evenly(k, self.least_hosts[k])
+        return *packed.with_most_at_home(cost), paid
+
+    def _among_all(self, each: list[np.ndarray], kinds: list[np.ndarray], lowest: int) -> EndState:
+        """Return the cheapest end of the program of all nodes, of a kind the fullest first."""
+        program = self._program(each)
+        program.fill_in_order([self.world.fullest_first(nodes) for nodes in kinds])
+        bound, x = program.solve()
+        if math.isfinite(bound):
+            lowest = max(lowest, int(bound))
+        if x is None:
+            return EndState(lowest, None)
+        nodes = self._chosen(program, program.paid_in(x))
+        found, _ = self._program(nodes).with_most_at_home(program.cost(x))
+        return EndState(lowest, found if found is not None and self._is_legal(found) else None)
+
+    def _is_legal(self, node: np.ndarray) -> bool:
+        return self.world.is_legal(self.problem, node)
 
     def _chosen(self, program: Program, paid: dict[int, int]) -> list[np.ndarray]:
         """Return nodes by themselves: so many of each kind that host most now, and the others."""

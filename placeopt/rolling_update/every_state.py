@@ -69,7 +69,8 @@ def cheapest_reached(a: UpdateArrays) -> Reached | None:
     if met > most:
         return None
     count = len(a.home)
-    places, started = (np.empty((met, count), dtype=kind) for kind in (np.int64, bool))
+    places = np.empty((met, count), dtype=np.int64)
+    started = np.empty((met, count), dtype=bool)
     places[:, fleet.number] = states[:met, :count]
     started[:, fleet.number] = states[:met, count : 2 * count]
     best = _cheapest(a, places, started, starts[:met])
@@ -118,24 +119,23 @@ def _followed(
 
 
 def _fleet(a: UpdateArrays) -> _Fleet:
-    tables, count = a.rules, len(a.home)
-    keys = []
-    for m in range(count):
+    tables, keys = a.rules, list[tuple[object, ...]]()
+    alone = a.mandatory | a.stuck
+    for m in range(len(a.home)):
         rows = slice(tables.check_first[m], tables.check_first[m + 1])
         own = tables.add[tables.add_first[m] : tables.add_first[m + 1]]
-        simple = not (a.mandatory[m] or tables.forgiven[rows].any() or a.stuck[m])
-        same = (a.new[m].tobytes(), int(tables.node_set[m]))
-        same += (np.sort(own).tobytes(), np.unique(tables.checks[rows], axis=0).tobytes())
-        keys.append((*same, -1 if simple else m))
+        alone[m] |= tables.forgiven[rows].any()
+        told = (np.sort(own).tobytes(), np.unique(tables.checks[rows], axis=0).tobytes())
+        key = (a.new[m].tobytes(), int(tables.node_set[m]), *told)
+        keys.append((*key, m if alone[m] else -1))
     number = {key: k for k, key in enumerate(dict.fromkeys(keys))}
     alike = np.array([number[key] for key in keys], dtype=np.int64)
     order = np.lexsort((a.home, alike))
-    simple = np.array([key[-1] < 0 for key in keys], dtype=bool)
     nodes = range(len(a.price))
     return _Fleet(
         number=order,
         alike=alike[order],
-        simple=simple[order],
+        simple=~alone[order],
         fixed=a.fixed[order],
         pinned=a.pinned[order],
         home=a.home[order],

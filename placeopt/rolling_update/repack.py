@@ -20,6 +20,7 @@ from placeopt.rolling_update.baselines import rolling_update_plan
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.consolidators import started_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
+from placeopt.rolling_update.end_state import cheapest_end
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.reach import plan_moves
@@ -33,6 +34,8 @@ _ORDERED = 36
 _OF_FEW_STARTS, _MORE_EFFORT = 100, 4
 #: Descents in a row that meet no new deployment, after which no more are made.
 _STALE = 25
+#: Share of the time left that each program of the cheapest end may take.
+_FOR_THE_END = 0.15
 #: Share of the time left that a descent may take then.
 _DESCENDING = 0.6
 
@@ -109,7 +112,7 @@ def plans(
     *,
     trade: bool = True,
 ) -> Iterator[Plan]:
-    """Yield the empty plan, then the plans of several descents, the cheapest of each first.
+    """Yield the empty plan, those to the cheapest end, and of descents the cheapest of each first.
 
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
     last resort only. The other parameters are those of `repack`.
@@ -118,6 +121,12 @@ def plans(
     yield made[0]
     if problem.infeasibility():
         return
+    end = cheapest_end(problem, _FOR_THE_END * budget.seconds_left).node
+    if end is not None:
+        for plan in _orders(problem, end, max_hops, seed, trade):
+            budget.spend(1)
+            made.append(plan)
+            yield made[-1]
     if restarts is None:
         work = _WORK if trade else _WORK_FOR_COST
         restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))

@@ -17,6 +17,8 @@ from little_clusters import container, deployment
 from little_clusters import node as big
 
 from placeopt.kubernetes import manifests
+from placeopt.kubernetes.consolidate import lifts as lifting
+from placeopt.kubernetes.consolidate import situation
 from placeopt.kubernetes.consolidate.answer import why_nodes_stay
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.situation import planned, solved
@@ -137,9 +139,31 @@ def test_lifts_save_what_a_new_solve_of_the_edited_dump_saves(tmp_path: Path) ->
             other = imported(tmp_path, edited(objects, one.lift))
             fresh = max(0.0, base.cost - solved(other).cost)
             assert one.saving == pytest.approx(fresh, abs=1e-6), one.lift.key
+            assert one.between is not None
+            assert one.between[0] - 1e-6 <= fresh <= one.between[1] + 1e-6
             saved, computed = saved + (fresh > 0), computed + 1
     assert computed > 3 * CLUSTERS
     assert saved > CLUSTERS
+
+
+def test_an_interval_holds_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lifts without a proof: the cheapest plans of both clusters are known from proofs."""
+    proven, intervals = dict[tuple[int, tuple[str, str]], float](), 0
+    for seed in range(CLUSTERS):
+        base = planned(imported(tmp_path, cluster(seed)))
+        for one in lifted(base, lifts_of(base)):
+            if one.between is not None and one.between[1] - one.between[0] < 1e-6:
+                proven[seed, one.lift.key] = one.between[0]
+    monkeypatch.setattr(situation, "_FEW", 0)
+    monkeypatch.setattr(lifting, "_AIMED", 0)
+    for seed in range(CLUSTERS):
+        base = planned(imported(tmp_path, cluster(seed)))
+        for one in lifted(base, lifts_of(base)):
+            if one.between is not None and (seed, one.lift.key) in proven:
+                low, high = one.between
+                assert low - 1e-6 <= proven[seed, one.lift.key] <= high + 1e-6
+                intervals += low < high
+    assert intervals
 
 
 TYPES = """location,size,cpu_cores,memory_gib,on_demand_usd_per_hour

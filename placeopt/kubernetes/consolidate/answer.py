@@ -44,6 +44,8 @@ class LiftRecord(Record):
     """How many pods it holds."""
     saves: float | None
     """What it saves in a month, in the unit of the costs. Null: not computed."""
+    between: tuple[float, float] | None = None
+    """What the cheapest plans differ by, at least and at most. Absent or null: that is proven."""
     frees: tuple[str, ...] = ()
     """Nodes that stay as it is, and are freed after it."""
 
@@ -59,6 +61,8 @@ class ReasonRecord(Record):
     """How many of them are on the node. 0: not about pods."""
     lifting_saves: float | None = None
     """What lifting it alone saves in a month. Absent or null: cannot be lifted, or not computed."""
+    lifting_between: tuple[float, float] | None = None
+    """As `between` of the lift."""
 
 
 class NodeRecord(Record):
@@ -270,8 +274,17 @@ def _lift(one: Lifted) -> LiftRecord:
         subject=one.lift.subject,
         pods=len(one.lift.pods),
         saves=None if one.saving is None else _cents(one.saving),
+        between=_between(one),
         frees=tuple(one.frees),
     )
+
+
+def _between(one: Lifted) -> tuple[float, float] | None:
+    """Return what a saving that is not proven lies between; None where it is, or is not known."""
+    if one.between is None:
+        return None
+    least, most = map(_cents, one.between)
+    return (least, most) if least < most else None
 
 
 def _stopping(base: Situation, other: Situation) -> StoppingRecord | None:
@@ -334,24 +347,30 @@ def _pinned(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[ReasonRe
     """Return the reasons of nodes with pods that may not move, those of most pods first."""
     why = causes(base)
     lift = {(one.lift.cause, pod): one for one in lifts for pod in one.lift.pods}
-    count: Counter[tuple[str, str, str, float | None]] = Counter()
+    count: Counter[tuple[str, str, str, tuple[str, str] | None]] = Counter()
+    of = {one.lift.key: one for one in lifts}
     for unit in base.imported.cluster.site.units:
         pod = (unit.namespace, unit.name)
         for cause in why.get(pod, ()):
             one = lift.get((cause, pod))
-            saves = None if one is None else one.saving
-            count[unit.node or "", cause, subject_of(unit), saves] += 1
+            key = None if one is None else one.lift.key
+            count[unit.node or "", cause, subject_of(unit), key] += 1
     results: dict[str, list[ReasonRecord]] = {}
-    for (node, text, subject, saves), pods in count.most_common():
-        results.setdefault(node, []).append(_reason(text, subject, pods, saves))
+    for (node, text, subject, key), pods in count.most_common():
+        one = None if key is None else of[key]
+        results.setdefault(node, []).append(_reason(text, subject, pods, one))
     return results
 
 
 def _reason(
-    text: str, subject: str = "", pods: int = 0, saves: float | None = None
+    text: str, subject: str = "", pods: int = 0, lift: Lifted | None = None
 ) -> ReasonRecord:
-    saved = None if saves is None else round(saves, 2)
-    return ReasonRecord(text=text, subject=subject, pods=pods, lifting_saves=saved)
+    if lift is None or lift.saving is None:
+        return ReasonRecord(text=text, subject=subject, pods=pods)
+    saved, between = _cents(lift.saving), _between(lift)
+    return ReasonRecord(
+        text=text, subject=subject, pods=pods, lifting_saves=saved, lifting_between=between
+    )
 
 
 def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[ReasonRecord]]:
@@ -359,7 +378,7 @@ def _ruled(lifts: Sequence[Lifted]) -> dict[str, list[ReasonRecord]]:
     results: dict[str, list[ReasonRecord]] = {}
     for one in sorted(lifts, key=lambda one: -(one.saving or 0.0)):
         for name in one.frees:
-            reason = _reason(one.lift.reason, one.lift.subject, 0, one.saving)
+            reason = _reason(one.lift.reason, one.lift.subject, 0, one)
             results.setdefault(name, []).append(reason)
     return results
 
@@ -377,7 +396,7 @@ def _half(base: Situation, lifts: Sequence[Lifted]) -> dict[str, list[ReasonReco
             count = Counter(at[pod] for pod in one.lift.pods if pod in at)
             text = f"{one.lift.reason}; without it other nodes are enough"
             for name, pods in count.items():
-                reason = _reason(text, one.lift.subject, pods, one.saving)
+                reason = _reason(text, one.lift.subject, pods, one)
                 results.setdefault(name, []).append(reason)
     return results
 
@@ -421,7 +440,8 @@ class _Room:
     def unproven(self) -> ReasonRecord:
         """What is left to say: that it is proven, or what better plans save at most."""
         if self.base.at_most <= 0:
-            return _reason("no cheaper set of nodes has room for all pods: that is proven")
+            kind = "" if self.base.stops else " that stops nothing"
+            return _reason(f"no plan{kind} is cheaper: that is proven")
         saved = self.base.in_words(self.base.at_most)
         return _reason(f"no plan without it was found; better plans save at most {saved} in all")
 

@@ -28,6 +28,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HASH = "pod-template-hash"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
+#: Pods times nodes of all clusters together of which the program of the cheapest end is solved.
+_AIMED = 100_000
 #: So many pods each counts for where nodes can be bought: a search tries each kind of them.
 _BUYING = 10
 #: Pods that the searches for one lift together place, and orders of the moves to a deployment.
@@ -101,6 +103,17 @@ class Lifted:
         return None if self.other is None else max(0.0, self.base.cost - self.other.cost)
 
     @cached_property
+    def between(self) -> tuple[float, float] | None:
+        """What the difference of the two cheapest plans is proven to lie between."""
+        if self.other is None:
+            return None
+        base, other = self.base, self.other
+        if other is base:
+            return 0.0, 0.0
+        least = base.cost - base.at_most - other.cost
+        return max(0.0, least), max(0.0, base.cost - other.cost + other.at_most)
+
+    @cached_property
     def frees(self) -> list[str]:
         """The nodes that stay as it is, and do not after it; none where it saves nothing."""
         if self.other is None or not self.saving or self.saving < 1e-6:
@@ -122,16 +135,20 @@ def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lif
     """
     a = base.problem.arrays
     work = len(a.home) * (_BUYING if a.candidate.any() else 1)
-    count = max(_LEAST, _WORK // work)
+    count, aimed = max(_LEAST, _WORK // work), _AIMED // (len(a.home) * len(a.price))
     promise = _promises(base, lifts)
     order = sorted(range(len(lifts)), key=lambda k: -promise[k])
     return [
-        Lifted(lifts[k], base, _solved(base, lifts[k], seed) if place < count else None)
+        Lifted(
+            lifts[k],
+            base,
+            _solved(base, lifts[k], seed, aims=place < aimed) if place < count else None,
+        )
         for place, k in enumerate(order)
     ]
 
 
-def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
+def _solved(base: Situation, lift: Lift, seed: int, *, aims: bool) -> Situation | None:
     """Return the cluster after a lift; None where no plan keeps all its rules."""
     if not lift.alone:
         return base
@@ -141,7 +158,7 @@ def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
         return None
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
     work = 0 if bought and lift.kind != "machines" else _PODS
-    other = solved(imported, base=base, work=work, tries=_ORDERS, seed=seed)
+    other = solved(imported, base=base, work=work, tries=_ORDERS, seed=seed, aims=aims)
     # new requests may be more than can be started, and so may pods that waited
     return other if other.is_legal or not base.is_legal else None
 

@@ -139,15 +139,24 @@ def blocks(found: ConsolidationAnswer) -> list[Block]:
         groups = (found.by, "now", "after", "change")
         results.append(Table(f"{found.unit} by {found.by}", groups, costs, "rows"))
     if worth := [lift for lift in found.lifts if lift.saves]:
-        lifts = [(one.change, _amount(one.saves or 0.0), len(one.frees)) for one in worth]
+        lifts = [(one.change, _saved(one.saves, one.between), len(one.frees)) for one in worth]
         changes = ("change", f"saves {found.unit}", "nodes freed")
         results.append(Table("What to lift, each alone", changes, lifts, "changes", _LIFTS))
     elif found.lifts:
-        results.append(Sentence("Lifting one rule or pin alone saves nothing."))
+        proven = all(lift.between is None for lift in found.lifts if lift.saves is not None)
+        text = "saves nothing" if proven else "saves nothing that was found; that is not proven"
+        results.append(Sentence(f"Lifting one rule or pin alone {text}."))
     if unsolved := sum(lift.saves is None for lift in found.lifts):
         text = f"{counted(unsolved, 'change')} of nodes that cost less were not computed."
         results.append(Sentence(text))
     return results
+
+
+def _saved(amount: float | None, between: tuple[float, float] | None) -> str:
+    """Return what a lift saves; where that is not proven, what it lies between."""
+    if between is None:
+        return "" if amount is None else _amount(amount)
+    return f"between {_amount(between[0])} and {_amount(between[1])}"
 
 
 def _reasons(found: ConsolidationAnswer) -> list[tuple[str, ...]]:
@@ -162,7 +171,7 @@ def _reasons(found: ConsolidationAnswer) -> list[tuple[str, ...]]:
             in_words(reason, pods=False),
             listed([node.name for node in nodes], _NAMED),
             *([] if found.unit == NODES else [_amount(sum(node.cost for node in nodes))]),
-            "" if reason.lifting_saves is None else _amount(reason.lifting_saves),
+            _saved(reason.lifting_saves, reason.lifting_between),
         )
         for reason, nodes in order
     ]

@@ -52,12 +52,15 @@ class Situation:
         What waits for a node and is left out, since no plan starts it.
     stops : bool
         Whether the plan may stop pods.
+    aims : bool
+        Whether the program of the cheapest end is solved for the bound.
     """
 
     imported: Imported
     plan: Plan
     waits: tuple[Replica, ...] = ()
     stops: bool = False
+    aims: bool = True
 
     @property
     def problem(self) -> RollingUpdate:
@@ -263,11 +266,17 @@ class Situation:
     @cached_property
     def at_most(self) -> float:
         """Largest saving that a better plan could add, in `unit`: a proven bound."""
+        from placeopt.rolling_update.bounds import lower_bound
         from placeopt.rolling_update.end_state import lowest_price
 
         a, stops = self.problem.arrays, self.stops or self.verdict.values[2] > 0
         cost = a.cost(self.final[self.final >= 0])
-        lowest = lowest_price(self.problem, round(cost * a.price_scale), stops=stops)
+        paid = round(cost * a.price_scale)
+        lowest = (
+            lowest_price(self.problem, paid, stops=stops)
+            if self.aims
+            else lower_bound(self.problem)
+        )
         left = cost - lowest / a.price_scale
         return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
 
@@ -280,6 +289,7 @@ def solved(
     work: int = WORK,
     tries: int = TRIES,
     seed: int = 1,
+    aims: bool = False,
 ) -> Situation:
     """Return a cluster with the cheapest plan that is found.
 
@@ -296,10 +306,13 @@ def solved(
     tries : int
         Orders that are tried of the moves to a deployment, at most.
     seed : int
+    aims : bool
+        Whether the program of the cheapest end is solved, of large clusters with a `base`, too.
     """
     empty = Situation(imported, {"steps": []})
     starts = [] if base is None else [_carried(base, empty)]
     plans = [] if base is None else [_repeated(base, empty)]
+    aims = aims or base is None or _pairs(empty) <= _FEW
     plan = cheapest_plan(
         empty.problem,
         stops=stops,
@@ -308,9 +321,9 @@ def solved(
         work=work,
         tries=tries,
         seed=seed,
-        aims=base is None or _pairs(empty) <= _FEW,
+        aims=aims,
     )
-    return Situation(imported, plan, stops=stops)
+    return Situation(imported, plan, stops=stops, aims=aims)
 
 
 def _pairs(situation: Situation) -> int:

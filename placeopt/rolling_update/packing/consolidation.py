@@ -10,8 +10,7 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.kernels import union_find
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.bounds import cheapest_fleet, lower_bound
-from placeopt.rolling_update.consolidators import karpenter_deployment
+from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing import kernels
 from placeopt.rolling_update.packing.emptying import empty_node
@@ -26,9 +25,6 @@ _HOTTEST, _COLDEST = 0.03, 0.001
 _MAX_EASED_NODES, _SHARE_APART = 2000, 0.01
 #: Of more nodes they are emptied by exchanges first: benchmarks/rolling_update.md.
 _MAX_REPAIRED_NODES = 1000
-#: Room on top of what is asked for, of the fleets that are tried, from the cheapest on; and the
-#: rounds of their repair, in those of others.
-_SLACKS, _FLEET_ROUNDS = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5), 3
 #: Nodes that may resist in an exchange where there are many to buy.
 _EXCHANGE_PATIENCE = 2
 #: Rounds that bring microservices home, a microservice, and at least and at most at a time.
@@ -148,8 +144,6 @@ class Consolidation:
         Nodes that take few starts to empty are closed first, instead of nodes of little load.
     start : int array (M,), optional
         Deployment to begin with; by default the running one.
-    greedy : int array (M,), optional
-        Karpenter's deployment, where several searches share it; it is asked where nodes are bought.
     lowest : int, optional
         The lower bound of the price, where several searches share it.
     """
@@ -162,13 +156,12 @@ class Consolidation:
         patience: int = 6,
         by_starts: bool = False,
         start: np.ndarray | None = None,
-        greedy: np.ndarray | None = None,
         lowest: int | None = None,
     ):
         a = problem.arrays
         self.begin = a.home if start is None else start
         self.problem, self.rounds, self.patience = problem, rounds, patience
-        self.by_starts, self.greedy = by_starts, greedy
+        self.by_starts = by_starts
         self.instance, self.mine = packing_instance(problem)
         self.rng = np.random.default_rng(seed)
         self.forced = a.hosting(a.stuck)
@@ -215,17 +208,6 @@ class Consolidation:
             return 0.0
         used = np.bincount(node, minlength=len(a.price)) > 0
         return float(a.limits.excess(used[None], a.num_real)[0])
-
-    def _trimmed(self, is_open: np.ndarray) -> np.ndarray:
-        """Return open nodes, (N,), without those that limits do not allow together.
-
-        The cheapest for their cpu stay.
-        """
-        a = self.problem.arrays
-        bought = np.flatnonzero(is_open & a.limits.bought)
-        by_price = a.price[bought] / np.maximum(1, a.capacity[bought, 0])
-        order = bought[np.argsort(by_price, kind="stable")]
-        return a.limits.opened(is_open & ~a.limits.bought, order)
 
     def _is_legal(self, node: np.ndarray) -> bool:
         a = self.problem.arrays
@@ -290,18 +272,6 @@ class Consolidation:
         if state is None:
             return
         yield self._target(state, first=True)
-        if not self.buys:
-            for _ in self._apart(self._improve(state, budget)):
-                yield self._target(state)
-            return
-        for _ in self._apart(self._descend(state, budget)):
-            yield self._target(state)
-        for other in self._others(budget):
-            best = self._price(state)
-            for price in self._apart(self._with_first(other, self._descend(other, budget))):
-                if price < best:
-                    state = other
-                    yield self._target(state)
         for _ in self._apart(self._improve(state, budget)):
             yield self._target(state)
 
@@ -338,11 +308,6 @@ class Consolidation:
         self._restore(state, best, state.open.copy())
         return True
 
-    def _with_first(self, state: kernels.PackingState, prices: Iterator[int]) -> Iterator[int]:
-        """Yield the price of a state, which is easier to reach than the cheaper ones after it."""
-        yield self._price(state)
-        yield from prices
-
     def _apart(self, prices: Iterator[int]) -> Iterator[int]:
         """Yield falling prices, where nodes are many those that are well apart, and the last."""
         price, said = None, np.inf
@@ -361,52 +326,6 @@ class Consolidation:
             if not self._exchange(state, budget):
                 return
             yield self._price(state)
-
-    def _others(self, budget: Budget) -> Iterator[kernels.PackingState]:
-        """Yield other states from which fleets that can be bought are reached.
-
-        That of Karpenter's consolidation, then the cheapest fleets that have room, with ever more
-        room on top, until one can be packed.
-        """
-        a, tried = self.problem.arrays, set[bytes]()
-        if self.greedy is None:
-            self.greedy = karpenter_deployment(self.problem)
-        where = self.greedy[self.mine]
-        if (where >= 0).all() and not a.tight_flows and not a.drain[where].any():
-            used = self.forced | (np.bincount(where, minlength=len(a.price)) > 0)
-            free = (a.price == 0) & ~a.limits.bought
-            state = self._start(where, (used | free) & ~a.shut)
-            if state.num_overloaded[0] == 0 and a.limits.within(used, a.num_real):
-                yield state
-        for slack in _SLACKS:
-            is_open = cheapest_fleet(self.problem, slack)
-            if is_open is None or budget.out_of_time:
-                return
-            if a.limits.any:
-                is_open = self._trimmed(is_open)
-            if is_open.tobytes() not in tried:
-                tried.add(is_open.tobytes())
-                state = self._start(a.home[self.mine], is_open)
-                if (
-                    kernels.mend(self.instance, state)
-                    and self._is_moved(state)
-                    and self._spares(state, ())
-                ):
-                    yield state
-                    return
-
-    def _is_moved(self, state: kernels.PackingState) -> bool:
-        """Empty the nodes that are not open; return whether all is well then.
-
-        What may go nowhere else keeps its node open.
-        """
-        for n in np.flatnonzero(~state.open & (state.head >= 0)).tolist():
-            if not kernels.evacuate(self.instance, state, n):
-                if self.problem.arrays.drain[n]:
-                    return False
-                self._set_open(state, n, True)
-        obeys = not self.ruled or bool(kernels.repair_rules(self.instance, state))
-        return self._repair(state, _FLEET_ROUNDS * self.rounds) and obeys
 
     def _descend(
         self, state: kernels.PackingState, budget: Budget, keep: int | None = None
