@@ -221,6 +221,32 @@ def test_a_node_that_is_paid_for_goes_when_it_is_empty(price: float, broken: boo
     assert bool(broken_by(document, (2, 0), (1, 0))) is True  # 3 and, on the way, 2 to 0
 
 
+def test_a_node_is_empty_once_nothing_comes_back() -> None:
+    """What leaves for good takes its node out of a spread that shrinks; a restart there does not.
+
+    The first case needs n2 to be gone before m1 starts anew; in the second n0 hosts m0 all along.
+    """
+    rule = {"kind": "spread", "group": "g", "max_skew": 1, "shrinks": True}
+    assert broken_by(update(rules=[rule]), (2, 0), (1, 1)) == []
+    other = update(rules=[rule], applications__0__microservices__0__groups=[])
+    assert broken_by(other, (0, 0), (2, 1)) == [("rule", 1.0)] * 3  # the step; two at the end
+
+
+def test_a_replica_that_is_added_counts_once() -> None:
+    """However often it moves on."""
+    service = "applications__0__microservices__"
+    extra = update()["applications"][0]["microservices"][0] | {"name": "m3", "node": None}
+    document = update()
+    document["applications"][0]["microservices"].append(extra)
+    changes = {f"{service}{k}__replica_of": "m" for k in range(4)}
+    changes |= {f"{service}{k}__removed": True for k in range(2)} | {f"{service}2__node": None}
+    for path, value in changes.items():
+        at(document, path.replace("__", "."), value)
+    assert broken_by(document, (2, 0), (3, 1), (0, None), (1, None)) == []
+    twice = broken_by(document, (2, 0), (2, 1), (0, None), (1, None), (3, 1))
+    assert twice == [("replicas", 1.0)]
+
+
 def test_replicas_that_are_ready_are_counted() -> None:
     """A start on the first node is no stop; what is removed waits until what is added runs."""
     service = "applications__0__microservices__"

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from placeopt.cli import app
 
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+REGION = "topology.kubernetes.io/region"
 KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
@@ -42,6 +44,22 @@ def test_what_saves_most_for_a_pod_goes_first(tmp_path: Path) -> None:
     steps = [stage["steps"] for stage in found["stages"]]
     saved = [stage["saves"] / max(1, stage["steps"]) for stage in found["stages"]]
     assert steps == sorted(steps) and saved[1:] == sorted(saved[1:], reverse=True)
+
+
+def test_days_that_pay_for_restarts(tmp_path: Path) -> None:
+    """Three restarts of 10 USD; two nodes of 0.1 USD an hour less are 4.8 USD a day."""
+    items, prices = crowd(), tmp_path / "prices.csv"
+    for one in items[:4]:
+        one["metadata"]["labels"] |= {INSTANCE_TYPE: "m", REGION: "us"}
+    prices.write_text("location,size,on_demand_usd_per_hour\nus,m,0.1\n")
+    priced = "--prices", str(prices), "--max-moves", "1"
+    found = answered(tmp_path, items, *priced, "--restart-cost", "10")
+    assert (found["starts"], found["days_to_pay"]) == (1, round(10 / 4.8, 2))
+    assert answered(tmp_path, items, *priced)["days_to_pay"] is None
+    file = str(tmp_path / "cluster.json")
+    command = ["consolidate", file, *priced, "--restart-cost", "10", "--format", "table"]
+    told = CliRunner().invoke(app, command)
+    assert "The plan pays for its 1 restart in 2.08 days." in told.stdout
 
 
 def test_one_node_can_go(tmp_path: Path) -> None:

@@ -103,6 +103,15 @@ def consolidate(
             "that it frees.",
         ),
     ] = 0.0,
+    restart_cost: Annotated[
+        float | None,
+        Option(
+            min=0,
+            metavar="AMOUNT",
+            help="What one restart of a pod costs, in USD: the answer says in how many days the "
+            "plan has paid for its restarts.",
+        ),
+    ] = None,
     remove: Annotated[
         str | None,
         Option(
@@ -178,6 +187,8 @@ def consolidate(
     named = name or (Path(files[0]).name if files[0] != "-" else "cluster")
     few = math.inf if max_moves is None else max_moves, min_saving_per_move
     base, result = _answered(imported, allow_stops, few, seed, named, by or "")
+    if restart_cost is not None:
+        result = result.paying(restart_cost)
     _show(result, form or ("table" if for_people() else "json"))
     say(_every_night(files))
     if output is not None:

@@ -19,10 +19,11 @@ from placeopt.core.fronts.words import number
 from placeopt.core.problem import Record
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
-from placeopt.kubernetes.consolidate.situation import Situation
+from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.wishes import TYPES
 from placeopt.kubernetes.moments import latest_stated
 from placeopt.kubernetes.origin import OriginNote
+from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 
 FORMAT: Literal["placeopt/consolidation@1"] = "placeopt/consolidation@1"
 #: Why a node stays that a longer plan frees.
@@ -151,6 +152,9 @@ class ConsolidationAnswer(Record):
     """What the plan breaks: PodDisruptionBudgets, or rules where no plan keeps all."""
     gone: tuple[str, ...] = ()
     """Nodes to delete at the end, in the order in which they become empty."""
+    days_to_pay: float | None = None
+    """Days after which the plan has saved what its restarts cost. Absent or null: no cost is known,
+    or the plan saves nothing."""
     removes: str = ""
     """The one node that was asked for; empty: the whole cluster was."""
     pods_move: tuple[MoveRecord, ...] = ()
@@ -178,6 +182,13 @@ class ConsolidationAnswer(Record):
     def saving(self) -> float:
         """What the plan saves in a month."""
         return self.cost_now - self.cost_after
+
+    def paying(self, restart: float) -> ConsolidationAnswer:
+        """Return the answer that knows what a restart costs, in USD."""
+        if self.saving <= 0 or self.unit == NODES:
+            return self
+        days = self.starts * restart / (self.saving * 24 / HOURS_OF_A_MONTH)
+        return self.model_copy(update={"days_to_pay": round(days, 2)})
 
 
 def answer(

@@ -54,6 +54,9 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
         found.with_nodes > 0
     )
     told.append(f"{number(found.moves)} of {counted(found.pods, 'pod')}{beside} move; {stops}.")
+    if found.days_to_pay is not None:
+        restarts = counted(found.starts, "restart")
+        told.append(f"The plan pays for its {restarts} in {counted(found.days_to_pay, 'day')}.")
     told += [f"Breaks: {text}." for text in found.breaks]
     if found.together:
         names = listed(list(found.together), _NAMED)
