@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from placeopt.core.runs.progress import watching
 from placeopt.core.runs.run_directory import SHOWN_SECONDS, RunDirectory
 from placeopt.core.runs.workers import Workers
 from placeopt.core.task import Candidate, Task, require_fitting
+from placeopt.parameters import Parameters
 
 #: Share of a time limit that is left to the proof of bounds.
 CERTIFY_SHARE = 0.4
@@ -64,7 +65,7 @@ def solve(
     certify: bool = False,
     reference: Sequence[float] | None = None,
     limits: Mapping[str, float] | Iterable[str] | None = None,
-    **parameters: Any,
+    **parameters: Unpack[Parameters],
 ) -> Front:
     """Answer an instance.
 
@@ -148,7 +149,7 @@ def solve(
         budget.watch = Watch(on_front, every)
     task = Task(problem, chosen, budget, seed, start, workers, None, corner, verdicts)
     with one_thread_of_blas(), watching(budget, chosen):
-        return _kept_or_answered(task, method, parameters, certify)
+        return _kept_or_answered(task, method, dict(parameters), certify)
 
 
 def _kept_or_answered(

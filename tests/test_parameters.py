@@ -5,6 +5,7 @@ A hostile value is refused with one message or gives a front; nothing crashes or
 
 from __future__ import annotations
 
+import inspect
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ import pytest
 
 import placeopt
 from placeopt import cli
+from placeopt.cli.catalogue import parameters_of
 from placeopt.core.errors import MissingExtraError, UsageError
 from placeopt.core.parameters import Parameter, parameters
 from placeopt.core.problem import Problem
+from placeopt.parameters import Parameters
 from placeopt.registry import PACKAGES, methods, problem_class
 
 HOSTILE = (0, -1, 1e9, 1.5, "abc", "nan", "", "inf")
@@ -190,3 +193,15 @@ def test_a_text_may_look_like_a_number(instances: dict[str, Problem]) -> None:
         checked(run, "m", {"width": "wide"})
     with pytest.raises(UsageError, match="name of m is"):
         checked(run, "m", {"name": ["a"]})
+
+
+def test_editors_know_all_parameters() -> None:
+    """By name and type: what `placeopt.solve` declares is what the methods take."""
+    kinds: dict[str, set[str]] = {}
+    for method in methods().values():
+        for parameter, _ in parameters_of(method):
+            words = parameter.type.replace("text", "str").replace("none", "None").split(" | ")
+            kinds.setdefault(parameter.name, set()).update(words)
+    declared = inspect.get_annotations(Parameters)
+    told = {name: set(one.__forward_arg__.split(" | ")) for name, one in declared.items()}
+    assert told == kinds
