@@ -21,12 +21,12 @@ from harness import Benchmark, apart, section, table, timed
 from placeopt import models
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud import search as heuristics
 from placeopt.edge_cloud.generator import TOPOLOGIES
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.closing import close
-from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search.closing import close
+from placeopt.edge_cloud.search.lns import PlanBuilder
+from placeopt.edge_cloud.search.prices import Relaxation
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 #: Weight of the cost: latency first.

@@ -10,9 +10,9 @@ from placeopt_papers import edge_restart
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.edge_cloud import heuristics
+from placeopt.edge_cloud import search as heuristics
 from placeopt.edge_cloud.generator import TOPOLOGIES
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 #: Weight of the cost in Table 4, and the parameters of the rollout there.

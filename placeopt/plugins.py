@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from placeopt.core.spec import ProblemSpec as ProblemSpec
     from placeopt.core.task import Candidate as Candidate
     from placeopt.core.task import Task as Task
-    from placeopt.edge_cloud.drawing import sweep_figure as sweep_figure
-    from placeopt.edge_cloud.drawing import use_of_layers as use_of_layers
+    from placeopt.edge_cloud.views import sweep_figure as sweep_figure
+    from placeopt.edge_cloud.views import use_of_layers as use_of_layers
     from placeopt.evolve.pymoo_adapter import EncodedProblem as EncodedProblem
     from placeopt.evolve.pymoo_adapter import Sample as Sample
     from placeopt.evolve.pymoo_adapter import Variation as Variation
@@ -112,7 +112,7 @@ _OF: dict[str, str] = {
     "plot.scene": "Scene",
     "plot.style": "PALETTE",
     "registry": "problem_class",
-    "edge_cloud.drawing": "sweep_figure use_of_layers",
+    "edge_cloud.views": "sweep_figure use_of_layers",
     "multi_cluster.episodes": "batch=multi_cluster_batch",
     "rescheduling.generator": "fail",
     "rl.deepsets": "DeepSetsActorCritic numpy_arrays",

@@ -20,7 +20,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UsageError
 from placeopt.core.runs import workers as engine
 from placeopt.core.runs.workers import Call, Workers
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 ROOT = Path(__file__).resolve().parents[1]

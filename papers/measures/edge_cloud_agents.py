@@ -19,7 +19,7 @@ from placeopt_papers.agents import Rule, play_apart
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.rollout import rollout
 
 FULL = {"applications": 100, "agents": (1, 2, 4), "seeds": 2}

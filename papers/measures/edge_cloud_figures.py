@@ -17,8 +17,8 @@ from papers import edge_cloud as ec
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud.generator import PAPER_DEMAND, TOPOLOGIES
-from placeopt.edge_cloud.heuristics import price_guided
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import price_guided
 
 FULL = {"applications": 1000, "steps": 60, "horizon": 5, "seeds": 3, "more_seeds": 10}
 QUICK = {"applications": 200, "steps": 30, "horizon": 5, "seeds": 1, "more_seeds": 2}

@@ -11,7 +11,7 @@ import pyomo.environ as pyo
 
 from placeopt import models
 from placeopt.edge_cloud.arrays import limited_flows
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 
 
 def build(problem: EdgeCloud, *, flows: bool = True, latency: bool = True) -> pyo.ConcreteModel:

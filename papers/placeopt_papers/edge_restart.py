@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
-from placeopt.edge_cloud.kernels import put, take
-from placeopt.edge_cloud.sequence_kernels import _next_node, next_service
+from placeopt.edge_cloud.arrays import put, take
+from placeopt.edge_cloud.sequence import _next_node, next_service
 
 
 @kernel

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placeopt.core.errors import require_known
+from placeopt.core.kernels.compile import kernel
 from placeopt.core.numbers import resources
-from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Orders in which applications may be placed.
 ORDERS = ("small-first", "given")
@@ -41,9 +41,9 @@ class EdgeCloudArrays(NamedTuple):
 
 
 def build_arrays(
-    nodes: Sequence[EdgeNode],
+    nodes: Sequence[Any],
     delay_ms: Mapping[str, Mapping[str, float]],
-    applications: Sequence[EdgeApplication],
+    applications: Sequence[Any],
 ) -> EdgeCloudArrays:
     """Return the arrays of an instance; demands are rounded up and capacities down."""
     number = {node.name: k for k, node in enumerate(nodes)}
@@ -89,7 +89,7 @@ def _delays(number: Mapping[str, int], delay_ms: Mapping[str, Mapping[str, float
 
 
 def _flows(
-    applications: Sequence[EdgeApplication], first: np.ndarray
+    applications: Sequence[Any], first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return flow_first, flow_other and flow_limit; the tightest of flows between the same two."""
     ends: list[dict[int, float]] = [{} for _ in range(int(first[-1]))]
@@ -152,3 +152,66 @@ def application_order(instance: EdgeCloudArrays, order: str) -> np.ndarray:
         return np.arange(len(instance.source))
     size = (instance.demand / np.maximum(instance.demand.mean(axis=0), 1e-9)).sum(axis=1)
     return np.argsort(np.add.reduceat(size, instance.first[:-1]), kind="stable")
+
+
+# -- kernels ---------------------------------------------------------------------------------------
+
+
+class Placement(NamedTuple):
+    """Where microservices are, and the room that they leave."""
+
+    hosts: np.ndarray  # (microservices,) the node of each, -1 for none
+    room: np.ndarray  # (nodes, 2) what is left of each node's capacity
+
+
+@kernel
+def fits(instance, placement, service, node):
+    """Return whether a microservice may go to a node beside the microservices that are placed.
+
+    The node needs room, a delay from the source, and delays to the ends of flows within the limits.
+    """
+    source = instance.source[instance.application_of[service]]
+    if (
+        instance.demand[service, 0] > placement.room[node, 0]
+        or instance.demand[service, 1] > placement.room[node, 1]
+        or instance.delay[source, node] == np.inf
+    ):
+        return False
+    for flow in range(instance.flow_first[service], instance.flow_first[service + 1]):
+        other = placement.hosts[instance.flow_other[flow]]
+        if other >= 0 and instance.delay[other, node] > instance.flow_limit[flow]:
+            return False
+    return True
+
+
+@kernel
+def put(instance, placement, service, node):
+    """Place a microservice on a node; changes `placement`."""
+    placement.hosts[service] = node
+    placement.room[node, 0] -= instance.demand[service, 0]
+    placement.room[node, 1] -= instance.demand[service, 1]
+
+
+@kernel
+def take(instance, placement, service):
+    """Take a placed microservice off its node; changes `placement`."""
+    node = placement.hosts[service]
+    placement.hosts[service] = -1
+    placement.room[node, 0] += instance.demand[service, 0]
+    placement.room[node, 1] += instance.demand[service, 1]
+
+
+@kernel
+def cost(instance, service, node):
+    """Return the cost of a microservice on a node: a summand of equation (6)."""
+    return instance.operating[node] + instance.network[node] * instance.data[service]
+
+
+@kernel
+def latency(instance, hosts, application):
+    """Return the latency of what is placed of an application, ms: a summand of equation (7)."""
+    farthest, source = 0.0, instance.source[application]
+    for service in range(instance.first[application], instance.first[application + 1]):
+        if hosts[service] >= 0:
+            farthest = max(farthest, instance.delay[source, hosts[service]])
+    return farthest

@@ -14,9 +14,9 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
-from placeopt.edge_cloud.heuristics import CostWeight, SpreadSize, by_weights, spread
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import CostWeight, SpreadSize, by_weights, spread
+from placeopt.edge_cloud.search.prices import Prices, Relaxation, lower_bounds
 
 #: Steps of the prices for the first weight, and for each that follows.
 _STEPS = (300, 120)

@@ -20,7 +20,7 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, of_kind
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, limited_flows, possible_nodes
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.exact.goals import declare, remember
 
 

@@ -14,7 +14,6 @@ from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.numbers import MAX_DECIMALS, decimals
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
-from placeopt.edge_cloud.document import EdgeApplication, EdgeNode
 
 #: Decimals that costs are computed with.
 _COST_DECIMALS = 12
@@ -41,9 +40,9 @@ class EdgeCloudReferee:
 
     def __init__(
         self,
-        nodes: Sequence[EdgeNode],
+        nodes: Sequence[Any],
         delay_ms: Mapping[str, Mapping[str, float]],
-        applications: Sequence[EdgeApplication],
+        applications: Sequence[Any],
         instance: EdgeCloudArrays,
     ):
         self._nodes, self._instance = nodes, instance
@@ -145,7 +144,7 @@ class EdgeCloudReferee:
             yield Violation(f"{kind}-capacity", max(share - 1, 1e-9), message)
 
 
-def _checked(application: EdgeApplication, source: int) -> _Checked:
+def _checked(application: Any, source: int) -> _Checked:
     services = {m.name: k for k, m in enumerate(application.microservices)}
     return _Checked(
         name=application.name,

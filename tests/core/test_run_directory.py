@@ -21,7 +21,7 @@ from placeopt.core.files.arrays import Arrays
 from placeopt.core.runs import run_directory
 from placeopt.core.runs.run_directory import Checkpoint, RunDirectory
 from placeopt.core.runs.workers import Call, Workers
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.exact import enumeration, epsilon_constraint
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import placeopt
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 
 
 @pytest.mark.parametrize("method", ["lns", "moead", "auto"])

@@ -9,9 +9,8 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud.arrays import node_loads
 from placeopt.edge_cloud.bounds import bound
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.ascent import ascend, new_ascent
-from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search.prices import Relaxation, ascend, new_ascent
 from placeopt.exact import epsilon_constraint
 from placeopt.exact.oracles import JudgedOracle
 from placeopt.registry import method

@@ -8,9 +8,9 @@ from edge_cloud_instances import optimum
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.edge_cloud import heuristics
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.chords import balanced, longest_chord, weight_of
+from placeopt.edge_cloud import search as heuristics
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import balanced, longest_chord, weight_of
 
 
 def on_a_curve(seed: int, count: int = 12) -> np.ndarray:

@@ -13,13 +13,15 @@ from hands import Hand
 from placeopt.core.budget import Budget
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.task import Task
-from placeopt.edge_cloud import heuristics
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import charging, closing, lists, patterns
-from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.listing import list_placements, new_listing
-from placeopt.edge_cloud.local_search.prices import Relaxation
-from placeopt.edge_cloud.local_search.shapes import MOST_LOADS, MOST_SERVICES, Shapes, shapes
+from placeopt.edge_cloud import search as heuristics
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import closing, lists
+from placeopt.edge_cloud.search import lists as charging
+from placeopt.edge_cloud.search import lists as patterns
+from placeopt.edge_cloud.search.lists import list_placements, new_listing
+from placeopt.edge_cloud.search.lns import PlanBuilder
+from placeopt.edge_cloud.search.placement import MOST_LOADS, MOST_SERVICES, Shapes, shapes
+from placeopt.edge_cloud.search.prices import Relaxation
 
 WEIGHT = 0.1
 

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
 
-from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import Placement
-from placeopt.edge_cloud.local_search import climbs, columns
-from placeopt.edge_cloud.local_search.ascent import new_ascent
-from placeopt.edge_cloud.local_search.columns import KEPT, Columns
-from placeopt.edge_cloud.local_search.exact_placement import BIG, plan_value
-from placeopt.edge_cloud.local_search.homes import homes, no_homes
+from placeopt.edge_cloud.arrays import EdgeCloudArrays, Placement, node_loads
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import prices as climbs
+from placeopt.edge_cloud.search import prices as columns
+from placeopt.edge_cloud.search.placement import BIG, plan_value
+from placeopt.edge_cloud.search.prices import KEPT, Columns, homes, new_ascent, no_homes
 
 WEIGHT = 0.3
 

@@ -8,13 +8,12 @@ from edge_cloud_instances import random_instance
 
 import placeopt
 from placeopt.core.budget import Budget
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.kernels import Placement
-from placeopt.edge_cloud.local_search import builder, diving
-from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.columns import no_columns, remember
-from placeopt.edge_cloud.local_search.diving import dive, fix
-from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.arrays import Placement
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import lns as builder
+from placeopt.edge_cloud.search import lns as diving
+from placeopt.edge_cloud.search.lns import PlanBuilder, dive, fix
+from placeopt.edge_cloud.search.prices import Relaxation, no_columns, remember
 from placeopt.warm_up import EVALUATIONS
 
 WEIGHT = 0.01

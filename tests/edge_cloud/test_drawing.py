@@ -12,9 +12,9 @@ from placeopt.core.task import Task
 pytest.importorskip("matplotlib")
 
 from placeopt.core.budget import Budget
-from placeopt.edge_cloud import drawing
-from placeopt.edge_cloud.heuristics import greedy
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud import views as drawing
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import greedy
 from placeopt.plot import plot_plan
 
 

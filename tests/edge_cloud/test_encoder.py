@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
-from placeopt.edge_cloud.heuristics import greedy
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.nearest import narrow, near_nodes
+from placeopt.edge_cloud.encoder import narrow, near_nodes
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import greedy
 
 
 @given(st.integers(0, 10**6))

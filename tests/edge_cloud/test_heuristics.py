@@ -17,11 +17,12 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.parameters import parameters
 from placeopt.core.task import Task
-from placeopt.edge_cloud import bounds, heuristics
+from placeopt.edge_cloud import bounds
+from placeopt.edge_cloud import search as heuristics
 from placeopt.edge_cloud.generator import PAPER_DEMAND
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.exact_placement import weighted_sum
-from placeopt.edge_cloud.local_search.prices import Prices, Relaxation, lower_bounds
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search.placement import weighted_sum
+from placeopt.edge_cloud.search.prices import Prices, Relaxation, lower_bounds
 from placeopt.registry import certifier
 
 METHODS = {

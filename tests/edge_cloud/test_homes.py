@@ -10,9 +10,8 @@ import pytest
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search.homes import Homes, homes, max_source_revenue
-from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search.prices import Homes, Relaxation, homes, max_source_revenue
 
 WEIGHT = 0.2
 
@@ -109,7 +108,7 @@ def test_small_crowded_sources_are_bounded_better(monkeypatch: pytest.MonkeyPatc
         charged = Relaxation(problem).ascend(0.01, Budget(evaluations=10**6), 300)
         with monkeypatch.context() as without:
             without.setattr(
-                "placeopt.edge_cloud.local_search.prices.homes", lambda given: homes(given, 0)
+                "placeopt.edge_cloud.search.prices.homes", lambda given: homes(given, 0)
             )
             plain = Relaxation(problem).ascend(0.01, Budget(evaluations=10**6), 300)
         assert charged.bound > 1.02 * plain.bound

@@ -15,7 +15,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import write_json
 from placeopt.edge_cloud.arrays import possible_nodes
 from placeopt.edge_cloud.generator import TOPOLOGIES
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 
 DOCUMENT = {
     "problem": "edge-cloud",

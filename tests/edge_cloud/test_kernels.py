@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
 
-from placeopt.edge_cloud import kernels
+from placeopt.edge_cloud import arrays as kernels
 from placeopt.edge_cloud.arrays import node_loads
 
 

@@ -8,10 +8,11 @@ from edge_cloud_instances import random_instance
 
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import node_loads
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import exact_placement, neighbourhoods
-from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.prices import Relaxation
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search import placement as exact_placement
+from placeopt.edge_cloud.search import placement as neighbourhoods
+from placeopt.edge_cloud.search.lns import PlanBuilder
+from placeopt.edge_cloud.search.prices import Relaxation
 
 
 def listed(state: neighbourhoods.LnsState, node: int) -> list[int]:

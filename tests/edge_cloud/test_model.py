@@ -16,7 +16,7 @@ from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.task import Task
 from placeopt.edge_cloud.arrays import possible_nodes
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.exact import epsilon_constraint, solvers
 from placeopt.exact.compiled_model import CompiledModel
 

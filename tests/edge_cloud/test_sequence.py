@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 
 
 @given(st.integers(0, 10**6))

@@ -19,7 +19,7 @@ import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.edge_cloud import model as edge_cloud
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.exact import engines, solvers
 from placeopt.exact.whole_rows import common_step
 from placeopt.temporal import model as temporal

@@ -12,7 +12,7 @@ import yaml
 
 import placeopt
 from placeopt.core.errors import DocumentError, UnsupportedError
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.karmada import policies
 from placeopt.kubernetes.origin import Origin

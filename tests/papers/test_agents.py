@@ -18,7 +18,7 @@ import placeopt
 from placeopt.core.errors import PlaceoptError
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rollout import rollout
 from placeopt.temporal.problem import Temporal

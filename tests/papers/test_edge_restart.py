@@ -7,7 +7,7 @@ import math
 import numpy as np
 from placeopt_papers import edge_restart
 
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
 
 

@@ -11,7 +11,7 @@ import placeopt.environments
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.task import Task
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.rescheduling import environment as episodes
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.heuristics import block_search

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from placeopt import cli
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.rl import policy_file
 
 SETTINGS = ("num_envs=4", "n_steps=6", "batch_size=24", "hidden=4")

@@ -17,7 +17,7 @@ from tiny_batch import Cards
 
 import placeopt.environments
 from placeopt.core.errors import UsageError
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import problem_class, specs
 from placeopt.rescheduling.instance import Rescheduling

@@ -11,7 +11,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.episodes import scales
 from placeopt.core.interfaces import build_sequence
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout.rollout import play
 

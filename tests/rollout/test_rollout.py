@@ -19,7 +19,7 @@ from placeopt.core.errors import UsageError
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.task import Task
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import specs
 from placeopt.rescheduling.instance import Rescheduling

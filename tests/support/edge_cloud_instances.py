@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt import models
-from placeopt.edge_cloud.instance import EdgeCloud
+from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
 

@@ -13,23 +13,91 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
+from placeopt.core.fronts.dominance import nondominated
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Objective
 from placeopt.core.goals import window
 from placeopt.core.task import Candidate, Task
 from placeopt.edge_cloud.encoder import EdgeCloudEncoder
-from placeopt.edge_cloud.instance import EdgeCloud
-from placeopt.edge_cloud.local_search import chords
-from placeopt.edge_cloud.local_search.builder import PlanBuilder
-from placeopt.edge_cloud.local_search.closing import close, is_applicable, is_closed
-from placeopt.edge_cloud.local_search.prices import (
-    Prices,
-    Relaxation,
-    lower_bounds,
-    typical_differences,
-)
+from placeopt.edge_cloud.problem import EdgeCloud
+from placeopt.edge_cloud.search.closing import close, is_applicable, is_closed
+from placeopt.edge_cloud.search.lns import PlanBuilder
+from placeopt.edge_cloud.search.prices import Prices, Relaxation, lower_bounds, typical_differences
 from placeopt.edge_cloud.sequence import EdgeCloudSequence
+
+# -- chords ----------------------------------------------------------------------------------------
+
+#: Shares of the cost in balanced sums, scaled to the ranges of a front, and in sums of chords.
+_BALANCED, _MIDDLE = (0.5, 0.3, 0.7), (0.25, 0.75)
+
+
+def weight_of(share: float, ranges: np.ndarray) -> float:
+    """Return the weight of the cost by which it has a share of a sum of scaled goals.
+
+    Parameters
+    ----------
+    ranges : ndarray, shape (2,)
+        Of cost and latency, above 0.
+    """
+    cost, latency = share / ranges[0], (1 - share) / ranges[1]
+    return float(cost / (cost + latency))
+
+
+def balanced(values: np.ndarray) -> list[float]:
+    """Return weights of the cost by which both goals count about alike; none without a range.
+
+    Parameters
+    ----------
+    values : ndarray, shape (plans, 2)
+        Cost and latency of plans, whose ranges goals are scaled to.
+    """
+    ranges = _ranges(values)
+    return [weight_of(share, ranges) for share in _BALANCED] if (ranges > 0).all() else []
+
+
+def longest_chord(values: np.ndarray, tried: set[float]) -> float | None:
+    """Return the weight of the cost of a chord, None where none is left.
+
+    It is the longest one, by the area of its box, of those in the middle whose weights were not
+    `tried`.
+    """
+    ranges = _ranges(values)
+    if not (ranges > 0).all():
+        return None
+    dx, dy = np.abs(np.diff(_hull(values / ranges), axis=0)).T
+    shares = dy / (dx + dy)
+    best, longest = None, 0.0
+    for share, area in zip(shares.tolist(), (dx * dy).tolist(), strict=True):
+        weight = round(weight_of(share, ranges), 9)
+        if _MIDDLE[0] <= share <= _MIDDLE[1] and area > longest and weight not in tried:
+            best, longest = weight, area
+    return best
+
+
+def _ranges(values: np.ndarray) -> np.ndarray:
+    """Return the ranges of the plans that no other dominates."""
+    ranges: np.ndarray = np.ptp(values[nondominated(values)], axis=0)
+    return ranges
+
+
+def _hull(values: np.ndarray) -> np.ndarray:
+    """Return the corners of the lower convex hull of a front, by the first goal."""
+    corners: list[np.ndarray] = []
+    for point in np.unique(values[nondominated(values)], axis=0):
+        while len(corners) > 1 and _turns_up(corners[-2], corners[-1], point) <= 1e-12:
+            corners.pop()
+        corners.append(point)
+    return np.array(corners)
+
+
+def _turns_up(one: np.ndarray, other: np.ndarray, third: np.ndarray) -> float:
+    """Return a number above 0 where the way from one point by another to a third turns left."""
+    (x, y), (u, v) = other - one, third - one
+    return float(x * v - y * u)
+
+
+# -- methods ---------------------------------------------------------------------------------------
 
 #: Weights at the ends of a spread: almost all on one objective, so that the other breaks ties.
 _ENDS = (1e-3, 1 - 1e-3)
@@ -152,7 +220,7 @@ def lns(
     Prices and plans of one weight start the next; plans of `start` are improved. A budget that is
     too small for all weights of the spread serves fewer; where a clock leaves time, the middle of
     the front gets more. A clock lets gaps of small instances be closed, for a single weight with
-    more effort: see `placeopt.edge_cloud.local_search.closing`.
+    more effort: see `placeopt.edge_cloud.search.closing`.
     """
     weights = spread(task.problem, task.objectives, weight, parts)
     middle = False
@@ -288,10 +356,10 @@ class _Sweep:
 
     def fill(self, budget: Budget, steps: tuple[int, int]) -> None:
         """Serve sums that weigh both goals about alike, then those between their plans."""
-        self.serve(chords.balanced(self.values()), budget.share(0.5), steps)
+        self.serve(balanced(self.values()), budget.share(0.5), steps)
         each, tried = _CHORD_SHARE * budget.seconds_left, set[float]()
         while budget.seconds_left > each and not budget.exhausted:
-            weight = chords.longest_chord(self.values(), tried)
+            weight = longest_chord(self.values(), tried)
             if weight is None:
                 return
             tried.add(weight)

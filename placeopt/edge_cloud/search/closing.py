@@ -15,18 +15,24 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError
 from placeopt.edge_cloud.arrays import node_loads
-from placeopt.edge_cloud.local_search.charging import Charging, Lists, climb, new_charging
-from placeopt.edge_cloud.local_search.listing import new_listing
-from placeopt.edge_cloud.local_search.lists import (
+from placeopt.edge_cloud.search.lists import (
+    Charging,
+    Lists,
+    climb,
+    complete,
+    forgone_everywhere,
     hosts_of,
     list_all,
+    loads,
+    new_charging,
+    new_fill,
+    new_listing,
     no_lists,
     program,
     with_plan,
 )
-from placeopt.edge_cloud.local_search.patterns import complete, forgone_everywhere, loads, new_fill
-from placeopt.edge_cloud.local_search.prices import Prices, Relaxation
-from placeopt.edge_cloud.local_search.shapes import Shapes
+from placeopt.edge_cloud.search.placement import Shapes
+from placeopt.edge_cloud.search.prices import Prices, Relaxation
 
 if TYPE_CHECKING:
     from placeopt.exact.solvers import Outcome
