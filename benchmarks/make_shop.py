@@ -26,7 +26,7 @@ from placeopt.kubernetes import origin
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.quantities import millicores
+from placeopt.kubernetes.values import millicores
 
 ROOT = Path(__file__).resolve().parents[1]
 MANIFESTS = ROOT / "examples" / "data" / "shop.yaml"

@@ -50,8 +50,8 @@ JUDGES = {
     "core/fronts/certificate": ["core/test_gap.py", "test_proofs_never_cost_fronts.py"],
     "core/goals": ["core/test_limit_rules.py"],
     "core/budget": ["core/test_budget.py"],
-    "kubernetes/budgets": ["kubernetes/test_budget_rules.py"],
-    "kubernetes/money": ["kubernetes/test_money.py"],
+    "kubernetes/pinned": ["kubernetes/test_budget_rules.py", "kubernetes/test_who_may_move.py"],
+    "kubernetes/approval": ["kubernetes/test_money.py", "kubernetes/test_approval.py"],
     "kubernetes/verify": ["kubernetes/test_verify_filters.py"],
 }
 #: Functions that stand beside judges and judge nothing: they choose among points, or weights.

@@ -180,6 +180,28 @@ def test_every_method_has_its_source_and_its_measurement() -> None:
         assert (ROOT / note["table"]).exists(), name
 
 
+def test_files_of_the_package_that_pages_name_are_there() -> None:
+    """A form of a pod, say, is made in the file that its page names; what it prints is shown."""
+    for page in PAGES:
+        named = re.findall(r"`(placeopt/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
+        lost = [name for name in named if not (ROOT / name).is_file()]
+        assert not lost or page.name == "CHANGELOG.md", (page, lost)
+
+
+def test_the_page_about_one_pod_shows_what_its_code_prints(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "one-pod.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        check=True,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == printed
+
+
 def test_the_page_says_what_a_killed_run_keeps() -> None:
     """As the methods declare it."""
     text = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")

@@ -20,10 +20,10 @@ from harness import Benchmark, shown, table, timed
 from make_cluster import cluster, prices
 
 import placeopt
+from placeopt.kubernetes.admission import MissingRequests
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.sizes import MissingRequests
 from placeopt.rolling_update.fleet_change import (
     HOURS_OF_A_MONTH,
     by_machine,

@@ -30,7 +30,7 @@ from placeopt.core.files.documents import parse_json, read_json, validate
 from placeopt.core.fronts.front import Front
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import (
+from placeopt.kubernetes.export.script import (
     StepsDocument,
     document,
     replay,

@@ -25,7 +25,7 @@ from wild_clusters import candidates, wild_cluster, with_bought
 import placeopt
 from placeopt.core.files.documents import validate
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.moving import MovingRules

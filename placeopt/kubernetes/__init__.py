@@ -1,29 +1,30 @@
 """Kubernetes in and out, offline: no cluster is asked.
 
-What `kubectl` and `helm template` print becomes instances; plans become commands.
+What `kubectl` and `helm template` print becomes instances; plans become commands. A page of the
+docs, *One pod*, follows a pod through all of it.
 
-==============================  ====================================================================
-``importing``                   a whole import: documents, objects, cluster, instance, a stage each
-``quantities``, ``tables``      ``500Mi``, ``100m`` as exact whole numbers; CSV by file and line
-``yaml_reading``, ``reading``   YAML and JSON within limits, nothing executed; values with lines
-``objects``, ``manifests``      nodes, pods, workloads; all the objects of the files
-``cluster``                     nodes and replicas, before they are an instance of a problem
-``sizes``, ``replicas``         what pods ask for; the replicas
-``staying``, ``admission`` ...  which replicas must stay, and why
-``capacity``, ``volumes``       nodes that take part, and which pods may go where
-``rules``, ``attaching``        what pods say of each other; volumes that a node attaches
-``calls``                       who calls whom; latencies between places
-``labels``, ``machines``        labels of nodes; what machines have that are not there yet
-``prices``, ``candidates``      what machines cost; those that may be bought
-``options``, ``moving``         what the user says; the command line is made of it
-``new_requests``                tables that no cluster knows
-``to_...``, ``parts``           a cluster as an instance of a problem
-``moments``, ``to_trace`` ...   dumps taken at intervals, as a trace
-``notes``                       the report of what was assumed
-``faults``                      what is wrong with the files, all of it in one message
-``origin``                      what the names of an imported instance are in the cluster
-``export``                      plans as steps, commands, policies
-==============================  ====================================================================
+===============================  ===================================================================
+``files``, ``yaml_reading``      JSON and YAML within limits, as items with their lines; CSV is
+``tables``                       records of a model
+``values``, ``objects``          structs of Kubernetes; quantities, labels, selectors, rules
+``names``                        kinds of objects, and labels of nodes
+``manifests``, ``moments``       all the objects of the files; dumps taken at intervals
+``replicas``, ``admission``      the replicas, what they ask for, whether one more may be made
+``pinned``                       which replicas must stay, and why; budgets
+``capacity``, ``volumes``        nodes that take part, and which pods may go where
+``rules``, ``calls``             what pods say of each other; who calls whom, latencies
+``cluster``, ``importing``       a whole import: a stage each
+``instance``, ``targets``        a cluster as a rolling update; as one of the other problems
+``placement``                    first nodes for pods that wait
+``machines``, ``candidates``     what machines have that are not there yet; those to be bought
+``prices``, ``given``            what machines cost; tables that no cluster knows
+``options``, ``moving``          what the user says; ``commands`` are made of it
+``notes``                        the report of what was assumed; what is wrong, in one message
+``origin``                       what the names of an imported instance are in the cluster
+``export``, ``verify``           plans as steps, script, policies; steps judged on a dump
+``approval``, ``consolidate``    a plan for those who approve it; what a cluster could save
+``trace``                        dumps taken at intervals, as a trace
+===============================  ===================================================================
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from placeopt.core.door import Door
 
 if TYPE_CHECKING:
     from placeopt.kubernetes import export
+    from placeopt.kubernetes.admission import MissingRequests
     from placeopt.kubernetes.export.steps import PlanStep, steps
     from placeopt.kubernetes.importing import Imported, import_files
     from placeopt.kubernetes.moving import MovingRules
     from placeopt.kubernetes.options import ImportOptions
     from placeopt.kubernetes.origin import Origin
-    from placeopt.kubernetes.sizes import MissingRequests
 
 DOOR = Door(
     name="kubernetes",
@@ -48,15 +49,15 @@ DOOR = Door(
     beside="placeopt.kubernetes.origin:beside",
     approval="placeopt.kubernetes.approval_page:approved",
     next_steps="placeopt.kubernetes.commands:next_steps",
-    plans={"placeopt/steps@1": "placeopt.kubernetes.export.steps_document:replay"},
-    schemas={"steps": "placeopt.kubernetes.export.steps_document:StepsDocument"},
-    traces="placeopt.kubernetes.to_trace:trace_of",
+    plans={"placeopt/steps@1": "placeopt.kubernetes.export.script:replay"},
+    schemas={"steps": "placeopt.kubernetes.export.script:StepsDocument"},
+    traces="placeopt.kubernetes.trace:trace_of",
 )
 
 _MODULE_OF = {
     "ImportOptions": "options",
     "Imported": "importing",
-    "MissingRequests": "sizes",
+    "MissingRequests": "admission",
     "MovingRules": "moving",
     "Origin": "origin",
     "PlanStep": "export.steps",

@@ -11,13 +11,15 @@ from placeopt.core.fronts.words import number
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import (
+    STEP_MINUTES,
     TOPICS_OF_APPROVERS,
     Approval,
+    NamespaceCost,
+    SpotUse,
     WorkloadPlaces,
     approve,
     listed,
 )
-from placeopt.kubernetes.money import STEP_MINUTES, NamespaceCost, SpotUse
 from placeopt.plot.blocks import Block, Bullets, Figures, Folded, Sentence, Table, html
 from placeopt.plot.blocks import markdown as in_markdown
 from placeopt.plot.markup import Bar, Cell, Mark

@@ -13,11 +13,10 @@ from dataclasses import dataclass, field
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.faults import Faults
+from placeopt.kubernetes.files import LABEL, NAME
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.notes import Faults, note
 from placeopt.kubernetes.objects import KubernetesNode, PodSpec
-from placeopt.kubernetes.reading import LABEL, NAME
 from placeopt.kubernetes.tables import decimal, lines
 from placeopt.kubernetes.yaml_reading import fault
 
@@ -90,7 +89,7 @@ def _service_targets(
         behind[key[0]].append((key, labels))
     results = {}
     for service in cluster.services:
-        space, selector = service.meta.namespace, service.selector
+        space, selector = service.metadata.namespace, service.spec.selector
         hits = [
             key for key, labels in behind[space] if selector and selector.items() <= labels.items()
         ]
@@ -98,9 +97,9 @@ def _service_targets(
             note(
                 "assumption",
                 "services that select no workload of the files are called by nobody",
-                service.meta.label,
+                service.metadata.label,
             )
-        results[space, service.meta.name] = hits
+        results[space, service.metadata.name] = hits
     return results
 
 

@@ -16,31 +16,34 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.architectures import AMD64, ARCH, ARM64, of_machine_type
-from placeopt.kubernetes.labels import DRIVERS, REGION, TYPE, ZONE, completed, of_today
-from placeopt.kubernetes.machines import pods_on_eks
-from placeopt.kubernetes.manifests import NODE_CLASSES, node_classes
+from placeopt.kubernetes.files import LABEL, Item, read
+from placeopt.kubernetes.machines import AMD64, ARCH, ARM64, of_machine_type, pods_on_eks
+from placeopt.kubernetes.manifests import (
+    MAX_SAID,
+    NODE_CLASSES,
+    disruption_notes,
+    flat,
+    node_classes,
+    shown,
+)
+from placeopt.kubernetes.names import DRIVERS, HOSTNAME, REGION, TYPE, ZONE, completed, of_today
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
     DEFAULT_PODS,
-    Amounts,
+    KUBELET,
+    NAMED,
+    NODE_POOL,
     KubernetesNode,
-    ObjectMeta,
-    amounts,
-    holds,
-    other_amounts,
-    taints_of,
+    of_table,
+    pairs,
 )
-from placeopt.kubernetes.pool_disruption import MAX_SAID, disruption_notes, shown
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
-from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, View, read, require_whole
 from placeopt.kubernetes.tables import (
     CellError,
     Cpu,
@@ -57,6 +60,7 @@ from placeopt.kubernetes.tables import (
     rows,
     whole,
 )
+from placeopt.kubernetes.values import NOTHING, Allocatable, Amounts, Requirement
 
 #: Nodes of a machine type, zone and price where nothing is said.
 DEFAULT_COUNT = 20
@@ -99,11 +103,10 @@ class _Machine:
         said = {TYPE: self.kind, ZONE: self.zone, REGION: self.region, _LEASE: self.lease}
         said |= {ARCH: of_machine_type(self.kind) or AMD64}
         labels = _IMPLIED | {k: v for k, v in said.items() if v} | self.labels
-        empty = View.nothing()
         pods = {} if self.pods is None else {"pods": self.pods}
         return [
             KubernetesNode(
-                meta=ObjectMeta(empty, "", name, {**labels, "kubernetes.io/hostname": name}),
+                meta=of_table(name, {**labels, HOSTNAME: name}),
                 cpu=self.cpu,
                 memory=self.memory,
                 price=self.price,
@@ -123,7 +126,7 @@ def read_candidates(
     region: str | None,
     notes: Notes,
     zones: Mapping[str, Collection[str]] | None = None,
-    classes: Mapping[tuple[str, str], View] | None = None,
+    classes: Mapping[tuple[str, str], Any] | None = None,
 ) -> list[KubernetesNode]:
     """Return the nodes that could be bought; see `machines.equipped` for what they have besides.
 
@@ -147,9 +150,9 @@ def read_candidates(
         Names the file, the line and what is legal.
     """
     if str(path).lower().endswith((".yaml", ".yml", ".json")):
-        views = read(path)
-        pools = [pool for view in views for pool in _pools(view, notes)]
-        known = {**(classes or {}), **node_classes(views)}
+        items = [one for document in read(path) for one in flat(document)]
+        pools = [pool for pool in items if _is_pool(pool, notes)]
+        known = {**(classes or {}), **node_classes(items)}
         machines = [
             m for p in pools for m in _pool_machines(p, book, region, zones or {}, known, notes)
         ]
@@ -199,7 +202,7 @@ def of_machine_types(
         With the room that is left beside what EKS reserves; as many as of a line of CSV.
     """
     results: dict[str, list[KubernetesNode]] = {}
-    nothing = [View.nothing()]
+    nothing = [KUBELET()]
     for (place, kind), offer in book.offers.items():
         if {"cpu_cores", "memory_gib", PRICES["on-demand"]} <= offer.keys():
             for zone in (zone for region, zone in places if region == place):
@@ -213,7 +216,7 @@ def node_of(name: str, place: str, kind: str) -> KubernetesNode:
     """Return a node of a machine type in a region, with its labels and nothing else."""
     machine = _Machine(kind=kind, cpu=0, memory=0, price=0.0, lease="", region=place, count=1)
     node = machine.nodes(1)[0]
-    return replace(node, meta=replace(node.meta, name=name, labels=completed(node.meta.labels, {})))
+    return replace(node, meta=of_table(name, completed(node.meta.labels, {})))
 
 
 # -- CSV -------------------------------------------------------------------------------------------
@@ -281,82 +284,73 @@ class _MachineRow(TableRow):
 # -- NodePools -------------------------------------------------------------------------------------
 
 
-def _pools(view: View, notes: Notes) -> list[View]:
-    """Return the NodePools among the objects of a document."""
-    if view["kind"].text().endswith("List"):
-        require_whole(view)
-        return [pool for one in view["items"].items() for pool in _pools(one, notes)]
-    if view["kind"].value == "NodePool":
-        return [view]
-    if view["kind"].value in NODE_CLASSES:
-        return []
-    name = view["metadata"]["name"].name("?")
-    notes.add("ignored", f"{view['kind'].text('?')[:60]}: no candidate", name)
-    return []
+def _is_pool(item: Item, notes: Notes) -> bool:
+    """Return whether an object is a NodePool; note what is neither that nor about its nodes."""
+    if item.kind not in (*NODE_CLASSES, "NodePool"):
+        name = item.decode(NAMED).metadata.name or "?"
+        notes.add("ignored", f"{item.kind[:60]}: no candidate", name)
+    return item.kind == "NodePool"
 
 
 def _pool_machines(
-    view: View,
+    item: Item,
     book: PriceBook | None,
     region: str | None,
     zones: Mapping[str, Collection[str]],
-    classes: Mapping[tuple[str, str], View],
+    classes: Mapping[tuple[str, str], Any],
     notes: Notes,
 ) -> list[_Machine]:
     """Return what a NodePool may launch, of the machines of a book."""
-    name = view["metadata"]["name"].name("?")
-    spec = view["spec"]["template"]["spec"]
+    pool = item.decode(NODE_POOL)
+    name, spec = pool.metadata.name or "?", pool.spec.template.spec
     offers = (book or PriceBook()).offers
     sized = {k: o for k, o in offers.items() if {"cpu_cores", "memory_gib"} <= o.keys()}
     if not sized:
-        raise view.fault(
+        raise item.place.fault(
             "NodePools need prices with the sizes of machines",
             "give --prices with cpu_cores and memory_gib, such as CSV with "
             "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour",
         )
-    terms, own = _sorted_out(spec["requirements"].items(), notes, name)
-    labels = view["spec"]["template"]["metadata"]["labels"].labels() | own
-    taints = taints_of(spec)
-    limits = _limits(view["spec"]["limits"])
+    terms, own = _sorted_out(spec.requirements, notes, name)
+    labels = {**pool.spec.template.metadata.labels, **own}
+    limits = _limits(pool.spec.limits)
     results, kubelets = [], _kubelets(spec, classes, notes, name)
     for (place, kind), offer in sized.items():
         if region is None or place == region:
             chosen = _zones_of(terms, zones.get(place, ()), notes, name)
             for machine in _offers(name, place, kind, offer, terms, chosen):
                 machine.labels = labels | machine.labels
-                machine.taints = taints
+                machine.taints = pairs(spec.taints)
                 machine.pool_limits, machine.machine = limits, (machine.cpu, machine.memory)
                 machine.count = min(machine.count, _most(machine))
                 results.append(_reserve(machine, kubelets, notes, name))
     notes.add(
         "assumption", "NodePools: machines of the price files that its requirements allow", name
     )
-    _name_unread(view, notes, name)
+    _name_unread(pool.spec, notes, name)
     if not any(m.count for m in results):
         text = "NodePools that buy nothing: requirements or limits allow no machine of --prices"
         notes.add("assumption", text, name)
     return [m for m in results if m.count > 0]
 
 
-def _name_unread(view: View, notes: Notes, name: str) -> None:
+def _name_unread(spec: Any, notes: Notes, name: str) -> None:
     """Name what a NodePool says and plans do not keep: how Karpenter disrupts and chooses nodes."""
-    spec, template = view["spec"], view["spec"]["template"]["spec"]
-    for text, subject in disruption_notes(view, name):
+    for text, subject in disruption_notes(spec, name):
         notes.add("not-expressed", text, subject)
-    for term in template["requirements"].items():
-        if term["minValues"]:
+    for term in spec.template.spec.requirements:
+        if term.min_values is not None:
             text = "minValues of NodePools: a plan names machine types one by one"
-            what = f"{term['key'].text()[:60]} {shown(term['minValues'])}"
-            notes.add("not-expressed", text, f"{name}: {what}")
-    if template["startupTaints"]:
+            notes.add("not-expressed", text, f"{name}: {term.key[:60]} {term.min_values}")
+    if spec.template.spec.startupTaints is not None:
         text = "startupTaints of NodePools: the script waits until a node is ready without them"
         notes.add("not-expressed", text, name)
-    if spec["weight"]:
+    if spec.weight is not None:
         text = "weights of NodePools: a plan weighs prices alone"
-        notes.add("not-expressed", text, f"{name}: {shown(spec['weight'])}")
-    if spec["replicas"]:
+        notes.add("not-expressed", text, f"{name}: {shown(spec.weight)}")
+    if spec.replicas is not None:
         text = "NodePools with replicas: Karpenter adds nodes where these are raised"
-        notes.add("not-expressed", text, f"{name}: {shown(spec['replicas'])}")
+        notes.add("not-expressed", text, f"{name}: {shown(spec.replicas)}")
 
 
 _AWS = "karpenter.k8s.aws/instance-"
@@ -386,12 +380,12 @@ _DEVICES = ("gpu", "accelerator", "nvme")
 
 
 def _zones_of(
-    terms: list[View], known: Collection[str], notes: Notes, name: str
+    terms: list[Requirement], known: Collection[str], notes: Notes, name: str
 ) -> Collection[str]:
     """Return the zones that a NodePool names, or those that are known; "" for none."""
-    named = [t for t in terms if of_today(t["key"].text()) == ZONE and t["operator"].value == "In"]
+    named = [t for t in terms if of_today(t.key) == ZONE and t.operator == "In"]
     if named:
-        return [v.text() for t in named for v in t["values"].items()]
+        return [value for term in named for value in term.values]
     if known:
         text = "NodePools that list no zones: they make nodes in the zones of the cluster"
         notes.add("assumption", text, f"{name}: {', '.join(known)}"[:MAX_SAID])
@@ -399,7 +393,7 @@ def _zones_of(
 
 
 def _offers(
-    pool: str, place: str, kind: str, offer: Offer, terms: list[View], zones: Collection[str]
+    pool: str, place: str, kind: str, offer: Offer, terms: list[Requirement], zones: Collection[str]
 ) -> Iterable[_Machine]:
     """Yield the machines of an offer in zones, as the requirements of a NodePool allow."""
     for zone in zones:
@@ -411,8 +405,8 @@ def _offers(
             said = completed(
                 {k: v for k, v in (said | _described(kind, offer)).items() if v}, DRIVERS
             )
-            asked = (t for t in terms if zone or of_today(t["key"].text()) != ZONE)
-            if all(holds(term, said) for term in asked):
+            asked = (t for t in terms if zone or of_today(t.key) != ZONE)
+            if all(term.holds(said) for term in asked):
                 made = _machine(place, kind, offer, lease, zone)
                 yield replace(made, labels={"karpenter.sh/nodepool": pool})
 
@@ -431,19 +425,18 @@ def _machine(place: str, kind: str, offer: Offer, lease: str, zone: str) -> _Mac
 
 
 def _sorted_out(
-    terms: Iterable[View], notes: Notes, name: str
-) -> tuple[list[View], dict[str, str]]:
+    terms: Iterable[Requirement], notes: Notes, name: str
+) -> tuple[list[Requirement], dict[str, str]]:
     """Return the requirements that price files tell of, and the labels that others give to nodes.
 
     A requirement on a label of one's own lets a NodePool make nodes with it, as pods ask for one of
     its values. Of others of a provider those on devices are told, as no machine is known to have
     them; the rest is taken as met.
     """
-    told: list[View] = []
+    told: list[Requirement] = []
     labels: dict[str, str] = {}
     for term in terms:
-        key = of_today(term["key"].text())
-        values = [v.text() for v in term["values"].items()]
+        key, values = of_today(term.key), term.values
         if key in _TOLD:
             told.append(term)
         elif any(f".{key.partition('/')[0]}".endswith(f".{d}") for d in _DOMAINS):
@@ -452,7 +445,7 @@ def _sorted_out(
                 continue
             text = "requirements of NodePools that price files do not tell of: taken as met"
             notes.add("assumption", text, f"{name}: {key}"[:MAX_SAID])
-        elif term["operator"].value == "In" and values:
+        elif term.operator == "In" and values:
             labels[key] = values[0]
             if len(values) > 1:
                 text = "labels of which NodePools give one of several values: the first"
@@ -474,12 +467,10 @@ def _described(kind: str, offer: Offer) -> dict[str, str]:
     }
 
 
-def _limits(view: View) -> dict[str, int]:
+def _limits(room: Allocatable) -> dict[str, int]:
     """Return what the nodes of a NodePool may have together: milli-CPU, bytes, and others."""
-    cpu, memory = amounts(view, capacity=True)
-    both = {"cpu": cpu, "memory": memory}
-    result = other_amounts(view, capacity=True) if view else {}
-    return {key: most for key, most in both.items() if most is not None} | result
+    both = zip(("cpu", "memory"), room.amounts, strict=True)
+    return {key: most for key, most in both if most is not None} | dict(room.further)
 
 
 def _most(machine: _Machine) -> int:
@@ -492,37 +483,34 @@ def _most(machine: _Machine) -> int:
 
 
 def _kubelets(
-    spec: View, classes: Mapping[tuple[str, str], View], notes: Notes, name: str
-) -> list[View]:
+    spec: Any, classes: Mapping[tuple[str, str], Any], notes: Notes, name: str
+) -> list[Any]:
     """Return what sets up the kubelet of a NodePool's nodes; what comes first counts.
 
     That stands in the node class since v1 of Karpenter, and stood in the NodePool before.
     """
-    about = spec["nodeClassRef"]
-    key = about["kind"].text("EC2NodeClass"), about["name"].text("?")
-    if key in classes:
-        return [classes[key]["spec"]["kubelet"], classes[key]["spec"], spec["kubelet"]]
-    if about:
+    about = spec.nodeClassRef
+    if about is not None:
+        key = about.kind or "EC2NodeClass", about.name or "?"
+        if key in classes:
+            return [classes[key].spec.kubelet, classes[key].spec, spec.kubelet]
         text = "node classes that the files do not have: what they set of pods per node (maxPods)"
         notes.add("not-expressed", text, f"{name}: {key[0]} {key[1]}"[:MAX_SAID])
-    return [spec["kubelet"]]
+    return [spec.kubelet]
 
 
-def _reserve(machine: _Machine, kubelets: Sequence[View], notes: Notes, name: str) -> _Machine:
+def _reserve(machine: _Machine, kubelets: Sequence[Any], notes: Notes, name: str) -> _Machine:
     """Take off what the kubelet reserves: as its settings say, else as EKS computes it."""
-    said = {
-        key: next((view[key] for view in kubelets if view[key]), kubelets[-1][key])
+    pods, each, system, kube = (
+        next((value for one in kubelets if (value := getattr(one, key)) is not None), None)
         for key in ("maxPods", "podsPerCore", "systemReserved", "kubeReserved")
-    }
-    pods = said["maxPods"].whole(1, maximum=_MAX_COUNT) if said["maxPods"] else None
-    if said["podsPerCore"].whole(0):
-        most = said["podsPerCore"].whole(0) * max(1, machine.cpu // 1000)
+    )
+    if each:
+        most = each * max(1, machine.cpu // 1000)
         pods = min(most, pods or pods_on_eks(machine.kind) or DEFAULT_PODS)
-    cpu = memory = 0
-    for reserved in (said["systemReserved"], said["kubeReserved"]):
-        cpu += millicores(reserved["cpu"].value) if reserved["cpu"] else 0
-        memory += whole_bytes(reserved["memory"].value) if reserved["memory"] else 0
-    if not said["kubeReserved"]:
+    reserved = [(one or NOTHING).amounts for one in (system, kube)]
+    cpu, memory = (sum(one[r] or 0 for one in reserved) for r in range(2))
+    if kube is None:
         cpu += _eks_millicores(machine.cpu // 1000)
         most = max(pods or 0, pods_on_eks(machine.kind) or DEFAULT_PODS)
         memory += (255 + 11 * most) * 2**20

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -10,15 +10,14 @@ from pydantic import Field
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.architectures import ARCH, of_machine_type
-from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.labels import HOSTNAME, REGION, TYPE, ZONE
+from placeopt.kubernetes.admission import NOTHING_ASKED, MissingRequests, PodSize, effective
+from placeopt.kubernetes.files import NAME
+from placeopt.kubernetes.machines import ARCH, of_machine_type
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, PodSpec, term_holds
-from placeopt.kubernetes.reading import NAME, View
+from placeopt.kubernetes.names import HOSTNAME, REGION, TYPE, ZONE
+from placeopt.kubernetes.notes import note, tolerated
+from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, PodSpec, of_table
 from placeopt.kubernetes.replicas import Replica, default_requests, unit_of_template
-from placeopt.kubernetes.sizes import NOTHING_ASKED, MissingRequests, PodSize, effective
 from placeopt.kubernetes.tables import (
     CellError,
     CpuRoom,
@@ -57,7 +56,6 @@ _CONTROL_PLANE = frozenset(
     for role in ("control-plane", "controlplane", "master", "etcd")
 )
 _MAX_NODES = 100_000
-_NONE = object()
 
 
 @dataclass(frozen=True)
@@ -306,16 +304,12 @@ def affinity_nodes(
 
     `anywhere` passes over fields, by which a pod of a DaemonSet is bound to its own node.
     """
-    terms = list(
-        spec.affinity["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
-            "nodeSelectorTerms"
-        ].items()
-    )
+    required = spec.affinity.nodes.required
     return frozenset(
         name
         for name, node in nodes.items()
         if spec.selector.items() <= node.meta.labels.items()
-        and (not terms or any(term_holds(term, node, anywhere=anywhere) for term in terms))
+        and required.holds(name, node.meta.labels, anywhere=anywhere)
     )
 
 
@@ -344,35 +338,20 @@ class Tolerations:
     """The taints that a pod tolerates; `daemon` adds those that the pods of DaemonSets do."""
 
     def __init__(self, spec: PodSpec, *, daemon: bool = False):
-        self.daemon = daemon
-        self.listed = [
-            (
-                t["key"].text(),
-                t["operator"].text("Equal"),
-                t["value"].text(),
-                t["effect"].text(),
-                t["tolerationSeconds"].value,
-            )
-            for t in spec.view["tolerations"].items()
-        ]
+        self.daemon, self.listed = daemon, spec.tolerations
 
     def tolerate(self, taint: tuple[str, str, str], *, for_good: bool = False) -> bool:
         """Return whether a taint (key, value, effect) is tolerated, and with `for_good` always.
 
         Of NoExecute the first toleration counts; after its seconds the pod is evicted.
         """
-        key, value, effect = taint
-        if self.daemon and key in _DAEMONS:
+        if self.daemon and taint[0] in _DAEMONS:
             return True
-        seconds = (
-            s
-            for k, operator, v, e, s in self.listed
-            if (not e or e == effect)
-            and (k == key or (not k and operator == "Exists"))
-            and (operator == "Exists" or v == value)
-        )
-        first = next(seconds, _NONE)
-        return first is not _NONE and not (for_good and effect == "NoExecute" and first is not None)
+        first = next((one for one in self.listed if one.is_about(taint)), None)
+        if first is None:
+            return False
+        ends = taint[2] == "NoExecute" and first.toleration_seconds is not None
+        return not (for_good and ends)
 
     def against(self, node: KubernetesNode) -> Iterator[str]:
         """Yield why taints keep the pod from a node for good; a cordon is dealt with as such."""
@@ -425,8 +404,8 @@ def allowed(
     Its own rules, its operating system and the places of its volumes decide. Where something is
     wrong in them and faults are gathered, it may run anywhere.
     """
-    existing: dict[tuple[str, ...], frozenset[str]] = {}
-    reached: dict[str, frozenset[str]] = {}  # volumes are many, their zones few
+    existing: dict[Hashable, frozenset[str]] = {}
+    reached: dict[Hashable, frozenset[str]] = {}  # volumes are many, their zones few
     several = len({_system(node) for node in nodes.values()}) > 1
     result = []
     for unit in found:
@@ -437,7 +416,7 @@ def allowed(
         with tolerated():
             system = _system_of(unit, nodes) if several else ""
             specs = [claim.spec for claim in claims if claim.spec is not None]
-            own = unit.spec.about_nodes, unit.named, str(unit.is_served), system
+            own = unit.spec.about_nodes, unit.named, unit.is_served, system
             rules = (*own, *(signature(cluster, spec) for spec in specs))
             if rules not in existing:
                 fits = (n for n in eligible(unit, nodes) if system in ("", _system(nodes[n])))
@@ -455,15 +434,15 @@ def _system(node: KubernetesNode) -> str:
 
 def _system_of(unit: Replica, nodes: dict[str, KubernetesNode]) -> str:
     """Return the operating system of a pod: what it says, that of its node, linux."""
-    said = unit.spec.view["os"]["name"].text() or unit.spec.selector.get("kubernetes.io/os")
+    said = unit.spec.os.name or unit.spec.selector.get("kubernetes.io/os")
     return said or (_system(nodes[unit.node]) if unit.node in nodes else "linux")
 
 
 def _reaching(
     cluster: ClusterObjects,
-    claim: View,
+    claim: ClaimSpec,
     nodes: dict[str, KubernetesNode],
-    known: dict[str, frozenset[str]],
+    known: dict[Hashable, frozenset[str]],
 ) -> frozenset[str]:
     """Return the nodes that reach the volume of a claim; `known` keeps those of like claims."""
     key = signature(cluster, claim)
@@ -507,7 +486,7 @@ class _NodeRow(TableRow):
         names = [f"{self.name}-{k + 1}" for k in range(self.count)] if self.count else [self.name]
         for name in names:
             yield KubernetesNode(
-                meta=ObjectMeta(View.nothing(), "", name, {HOSTNAME: name, **labels}),
+                meta=of_table(name, {HOSTNAME: name, **labels}),
                 cpu=self.cpu,
                 memory=self.memory,
                 price=None if self.price is None else float(self.price),

@@ -1,15 +1,25 @@
-"""A cluster as an import reads it, before it is an instance of a problem."""
+"""A cluster as an import reads it, and what its instances share, whatever problem they are of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
 
-from placeopt.kubernetes.calls import Latencies, WorkloadGraph
-from placeopt.kubernetes.capacity import NodeCapacity
+from placeopt.core.errors import UsageError
+from placeopt.kubernetes.admission import PodSize
+from placeopt.kubernetes.calls import Edge, Key, Latencies, WorkloadGraph
+from placeopt.kubernetes.capacity import NodeCapacity, keeping
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.replicas import Replica
+from placeopt.kubernetes.names import in_short
+from placeopt.kubernetes.notes import note, tolerated
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
+from placeopt.kubernetes.prices import PriceBook, missing_price
+from placeopt.kubernetes.replicas import Replica, grouped
 
 
 @dataclass(frozen=True)
@@ -60,3 +70,207 @@ class ReadCluster:
         units = (kept.get((u.namespace, u.name)) if id(u) in gone else u for u in self.units)
         listed = tuple(u for u in units if u is not None)
         return replace(self, units=listed, site=replace(self.site, units=here))
+
+
+# -- what instances share --------------------------------------------------------------------------
+
+#: Nodes of an instance with latencies between all pairs of nodes; flows of an application.
+MAX_NODES, MAX_FLOWS = 3000, 200_000
+#: No machine costs so much in an hour; and what is noted of one that does.
+_MOST_USD = 100.0
+DEAR = "Nodes that cost over 100 USD an hour: are these prices of a month?"
+
+
+@dataclass
+class ImportedInstance:
+    """An instance document, and what its names are in the cluster."""
+
+    document: dict[str, Any]
+    items: dict[str, OriginItem]
+    nodes: dict[str, NodeOrigin] = field(default_factory=dict)
+
+
+def node_prices(cluster: ReadCluster, options: ImportOptions) -> dict[str, float]:
+    """Return the price of every node: 1 each where no price at all is given.
+
+    Where some nodes have a price, one has none, and the policy is ``error``, that is a fault.
+    """
+    nodes = cluster.site.nodes.values()
+    default = missing_price(options.missing_prices)
+    if not has_prices(cluster, options):
+        note("assumption", "no prices are given: every node costs 1")
+        return {n.name: 1.0 for n in nodes}
+    result = dict.fromkeys((node.name for node in nodes), 0.0)
+    for node in nodes:
+        price = (cluster.prices or PriceBook()).price(node, options.region)
+        with tolerated():
+            result[node.name] = _missing_price(options, node, default) if price is None else price
+        if result[node.name] > _MOST_USD:
+            note("assumption", DEAR, node.name)
+    return result
+
+
+def has_prices(cluster: ReadCluster, options: ImportOptions) -> bool:
+    """Return whether prices are in USD an hour: of files, of nodes, or one for all."""
+    return (
+        cluster.prices is not None
+        or options.missing_prices != "error"
+        or any(n.price is not None for n in cluster.site.nodes.values())
+    )
+
+
+def _missing_price(options: ImportOptions, node: KubernetesNode, default: float | None) -> float:
+    if default is None:
+        what = (
+            f"machine type {node.instance_type!r} in "
+            f"{node.region or options.region or 'any region'}"
+            if node.instance_type
+            else "no label node.kubernetes.io/instance-type"
+        )
+        raise node.meta.place.fault(
+            f"no price for node {node.name!r}: {what}",
+            "give a table that has it, or --missing-prices default=0.10",
+        )
+    text = f"nodes without a price cost {default:g} USD/h (--missing-prices)"
+    note("assumption", text, node.name)
+    return default
+
+
+def item(unit: Replica, replicas: Iterable[Replica] = ()) -> OriginItem:
+    """Return what a replica is in the cluster; with `replicas`, what their workload is."""
+    listed = tuple(OriginReplica(pod=u.pod, node=u.node if u.pod else None) for u in replicas)
+    containers = tuple(
+        OriginContainer(
+            name=c.name,
+            cpu_millicores=c.requests[0],
+            memory_bytes=c.requests[1],
+            sidecar=c.sidecar,
+            resized=c.name in unit.resized,
+        )
+        for c in unit.spec.lasting
+    )
+    own: dict[str, Any] = {}
+    if not listed:
+        own = {"pod": unit.pod, "node": unit.node if unit.pod else None, "uid": unit.uid}
+    return OriginItem(
+        namespace=unit.namespace,
+        kind=unit.kind,
+        name=unit.workload,
+        containers=containers,
+        labels=unit.labels,
+        replicas=listed,
+        **own,
+    )
+
+
+def node_origins(cluster: ReadCluster) -> dict[str, NodeOrigin]:
+    """Return what the nodes are in the cluster: those of a table beside others are absent."""
+    listed = cluster.objects.candidates
+    absent = listed if len(listed) < len(cluster.objects.nodes) else set()
+    return {
+        n.name: NodeOrigin(
+            kind=n.kind,
+            labels=in_short(n.meta.labels) if n.name in absent else n.meta.labels,
+            uid=n.meta.uid,
+            taints=_taints(n),
+            absent=n.name in absent,
+        )
+        for n in cluster.site.nodes.values()
+    }
+
+
+def _taints(node: KubernetesNode) -> tuple[str, ...]:
+    return tuple(sorted(f"{key}={value}:{effect}" for key, value, effect in keeping(node)))
+
+
+def by_workload(units: Iterable[Replica]) -> dict[Key, list[Replica]]:
+    """Return the replicas of every workload."""
+    return grouped(units, lambda unit: unit.key)
+
+
+def short_names(keys: Iterable[Key]) -> dict[Key, str]:
+    """Return a unique name for every workload.
+
+    It is the workload's own name; where two workloads share it, the namespace stands before it.
+    """
+    listed = list(keys)
+    count = Counter(name for _, name in listed)
+    return {
+        (space, name): name if count[name] == 1 else f"{space}.{name}" for space, name in listed
+    }
+
+
+def gib(amount: int, *, capacity: bool = False) -> float:
+    """Return bytes as GiB with nine decimals.
+
+    A request is rounded up, a capacity down, by about a byte at most.
+
+    Examples
+    --------
+    >>> gib(2**29), gib(129_000_000), gib(129_000_000, capacity=True)
+    (0.5, 0.120140613, 0.120140612)
+    """
+    return (amount * 10**9 // 2**30 if capacity else -(-amount * 10**9 // 2**30)) / 10**9
+
+
+def cores_and_gib(size: PodSize, *, capacity: bool = False) -> dict[str, float]:
+    """Return the fields ``cpu_cores`` and ``memory_gib`` of a document."""
+    return {"cpu_cores": size.cpu / 1000, "memory_gib": gib(size.memory, capacity=capacity)}
+
+
+def largest(units: Iterable[Replica]) -> PodSize:
+    """Return the most that one of some replicas asks for, of each resource."""
+    cpu, memory = zip(*(unit.size for unit in units), strict=True)
+    return PodSize(max(cpu), max(memory))
+
+
+def calls(cluster: ReadCluster, options: ImportOptions) -> Iterator[Edge]:
+    """Yield the calls, each with the limit of the options."""
+    for edge in cluster.calls.edges.values():
+        yield replace(edge, limit=options.max_latency_ms)
+
+
+def flows(
+    units: Iterable[Replica], edges: Iterable[Edge], limit: str, what: str
+) -> list[dict[str, Any]]:
+    """Return a flow for every pair of replicas that talk under a limit.
+
+    Calls without a limit become a flow between single replicas only.
+
+    Parameters
+    ----------
+    units : iterable of Replica
+    edges : iterable of Edge
+    limit : str
+        The field of a flow that holds its limit.
+    what : str
+        How notes name calls of which there are too many.
+    """
+    replicas = by_workload(units)
+    results: list[dict[str, Any]] = []
+    for edge in edges:
+        pairs = list(product(replicas.get(edge.source, ()), replicas.get(edge.target, ())))
+        if edge.limit is None and len(pairs) > 1:
+            continue
+        if len(results) + len(pairs) > MAX_FLOWS:
+            text = f"{what} beyond {MAX_FLOWS:,} pairs of replicas"
+            note("not-expressed", text, edge.label)
+            continue
+        limits = {} if edge.limit is None else {limit: edge.limit}
+        results += [{"from": a.name, "to": b.name, **limits} for a, b in pairs]
+    return results
+
+
+def require_few_nodes(cluster: ReadCluster, problem: str, what: str) -> None:
+    """Raise if there are too many nodes for `what`, which an instance has for all pairs of nodes.
+
+    Raises
+    ------
+    UsageError
+        Says how many are legal.
+    """
+    if len(cluster.site.nodes) > MAX_NODES:
+        raise UsageError(
+            f"{len(cluster.site.nodes)} nodes; legal: up to {MAX_NODES} for {problem}, "
+            f"whose {what} are between all pairs"
+        )

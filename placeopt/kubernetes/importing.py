@@ -16,32 +16,38 @@ from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_y
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import calls, manifests
-from placeopt.kubernetes.budgets import origin_budgets
 from placeopt.kubernetes.calls import Latencies, latencies
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
-from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.faults import Faults, check_faults, gathering, tolerated
-from placeopt.kubernetes.kinds import DUMP
+from placeopt.kubernetes.cluster import ImportedInstance, ReadCluster
+from placeopt.kubernetes.files import STDIN, Item, with_folders
 from placeopt.kubernetes.machines import equipped
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import TOPICS, Notes, note, recorded
+from placeopt.kubernetes.names import DUMP
+from placeopt.kubernetes.notes import (
+    TOPICS,
+    Faults,
+    Notes,
+    check_faults,
+    gathering,
+    note,
+    recorded,
+    tolerated,
+)
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
-from placeopt.kubernetes.parts import ImportedInstance
+from placeopt.kubernetes.pinned import held, name_dropped_rules, origin_budgets, require_pins
 from placeopt.kubernetes.prices import PriceBook, PriceOverlay, read_prices
-from placeopt.kubernetes.reading import STDIN, View, with_folders
 from placeopt.kubernetes.replicas import Replica, units
-from placeopt.kubernetes.staying import held, name_dropped_rules, require_pins
 from placeopt.registry import from_document
 
-#: Problem -> module that makes its instances.
+#: Problem -> what makes its instances.
 TARGETS = {
-    "rolling-update": "to_rolling_update",
-    "edge-cloud": "to_edge_cloud",
-    "rescheduling": "to_rescheduling",
-    "temporal": "to_temporal",
+    "rolling-update": "to_rolling_update.rolling_update",
+    "edge-cloud": "targets.edge_cloud",
+    "rescheduling": "targets.rescheduling",
+    "temporal": "targets.temporal",
 }
 _NEEDS_NODES = {"rolling-update", "edge-cloud", "rescheduling"}
 #: Problems that place every workload anew: only pods that run and must not move stay, and only
@@ -231,6 +237,7 @@ def _imported(
     notes = Notes()
     read = notes.taken(tables_stage(tables, target, options, documents))
     objects = notes.taken(objects_stage(documents, read, options))
+    del documents  # the bytes of the files
     cluster = notes.taken(cluster_stage(objects, read, tables.latency, target, options))
     return _instance_of(cluster, options, files, target, notes)
 
@@ -246,7 +253,7 @@ def tables_stage(
     tables: _Tables,
     target: str,
     options: ImportOptions,
-    documents: Sequence[tuple[str, list[View]]],
+    documents: Sequence[tuple[str, list[Item]]],
 ) -> tuple[ReadTables, Notes]:
     """Return what the files beside those of the cluster say; and what is to be noted."""
     nodes: list[tuple[AnyPath, KubernetesNode]] = []
@@ -261,7 +268,7 @@ def tables_stage(
             if target != "rolling-update":
                 raise UsageError(f"--candidates is of rolling updates; --to is {target}")
             with tolerated():
-                classes = manifests.node_classes(view for _, own in documents for view in own)
+                classes = manifests.node_classes(item for _, own in documents for item in own)
                 zones = manifests.zones(documents)
                 bought = read_candidates(path, book, options.region, notes, zones, classes)
                 nodes += [(path, node) for node in bought]
@@ -269,7 +276,7 @@ def tables_stage(
 
 
 def objects_stage(
-    documents: Sequence[tuple[str, list[View]]],
+    documents: Sequence[tuple[str, list[Item]]],
     read: ReadTables,
     options: ImportOptions,
 ) -> tuple[ClusterObjects, Notes]:
@@ -316,9 +323,9 @@ def cluster_stage(
             graph = calls.graph(objects, workloads)
         with tolerated():
             delays = latencies(latency)
-        for view in objects.policies:
+        for policy in objects.policies:
             text = "PropagationPolicy: placements are what the plan decides"
-            note("ignored", text, view["metadata"]["name"].name("?"))
+            note("ignored", text, policy.metadata.name)
         here = NodeCapacity()
         if target in _NEEDS_NODES:
             here = _site(objects, units, options)
@@ -330,8 +337,9 @@ def problem_stage(
 ) -> tuple[ImportedInstance, Notes]:
     """Return the instance of a problem that a cluster is; and what is to be noted."""
     with recorded() as notes:
-        module = importlib.import_module(f"placeopt.kubernetes.{TARGETS[target]}")
-        instance: ImportedInstance = module.build(cluster, options)
+        module, _, name = TARGETS[target].partition(".")
+        made = importlib.import_module(f"placeopt.kubernetes.{module}")
+        instance: ImportedInstance = getattr(made, name)(cluster, options)
         check_faults()
     return instance, notes
 
@@ -394,7 +402,7 @@ def _no_nodes(objects: ClusterObjects) -> DocumentError:
     """Return the error for files without a node that takes part: it names the first document."""
     if objects.nodes:
         first = next(iter(objects.nodes.values()))
-        return first.meta.view.fault(
+        return first.meta.place.fault(
             "every node is left out (not ready, cordoned, or virtual), this one first",
             "see --cordoned",
         )

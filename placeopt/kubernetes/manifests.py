@@ -1,39 +1,84 @@
 """The objects of a set of files: lists of `kubectl get -o json` and multi-document manifests.
 
 Objects of Karmada are read, too. Other kinds are passed over and named by what they could change
-(`placeopt.kubernetes.kinds`).
-"""
+(`placeopt.kubernetes.names`)."""
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes import objects
-from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.kinds import ABSENT, KINDS, UNSPACED, WORKLOADS, absent, matters, note_of
-from placeopt.kubernetes.labels import REGION, ZONE, completed
-from placeopt.kubernetes.notes import note, note_file
+from placeopt.kubernetes.files import STDIN, Item, Place, read, with_folders
+from placeopt.kubernetes.names import (
+    ABSENT,
+    KINDS,
+    REGION,
+    UNSPACED,
+    WORKLOADS,
+    ZONE,
+    absent,
+    completed,
+    matters,
+    note_of,
+)
+from placeopt.kubernetes.notes import note, note_file, tolerated
 from placeopt.kubernetes.objects import (
-    ContainerSpec,
+    Container,
     KubernetesNode,
-    KubernetesService,
     ObjectMeta,
     Pod,
-    PodDisruptionBudget,
     PodSpec,
     Workload,
-    pod_spec,
 )
-from placeopt.kubernetes.pool_disruption import disruption_notes
-from placeopt.kubernetes.reading import STDIN, View, read, require_whole, with_folders
+from placeopt.kubernetes.values import Labels, form
+
+# -- what Karpenter does by itself -----------------------------------------------------------------
+
+#: Where a NodePool says what becomes of its nodes.
+_DISRUPTION = ("consolidationPolicy", "consolidateAfter", "expireAfter")
+MAX_SAID = 250
+
+
+def disruption_notes(spec: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the text of each note about the disruption of a NodePool, and what it is about."""
+    disruption = spec.disruption
+    told = [(key, getattr(disruption, key)) for key in _DISRUPTION]
+    told.append(("expireAfter", spec.template.spec.expireAfter))
+    said = [f"{key} {shown(value)}" for key, value in told if value is not None]
+    said += [f"budget {_budget(one)}" for one in disruption.budgets]
+    if said:
+        text = "disruption of NodePools is Karpenter's own: a plan frees nodes whatever it says"
+        yield text, f"{name}: {', '.join(said)}"[:MAX_SAID]
+    if disruption.consolidateAfter == "Never" or any(map(_keeps, disruption.budgets)):
+        text = "Karpenter frees no node of these NodePools by itself: delete what a plan empties"
+        yield text, name
+
+
+def _budget(one: Any) -> str:
+    """Return a disruption budget in words: how many nodes, when, and for which reasons."""
+    result = f"nodes {shown(one.nodes)}"
+    if one.schedule is not None:
+        result += f" at {shown(one.schedule)} for {shown(one.duration)}"
+    return result + (f" if {' or '.join(map(shown, one.reasons))}" if one.reasons else "")
+
+
+def _keeps(one: Any) -> bool:
+    """Return whether a budget never lets an empty node be freed."""
+    return str(one.nodes) in ("0", "0%") and one.schedule is None and not one.reasons
+
+
+def shown(value: object) -> str:
+    """Return a value as it stands, cut where it is long."""
+    return str(value)[:60]
+
 
 _MAX_NESTED_LISTS = 5
 #: Kinds that say how the nodes of a NodePool are made.
@@ -44,72 +89,68 @@ ENDED = ("Succeeded", "Failed")
 
 @dataclass
 class ClusterObjects:
-    """What the files hold, in their order."""
+    """What the files hold, in their order: objects of `objects`, most by their names.
+
+    `claims` and `volume_limits` say what their specs do.
+    """
 
     nodes: dict[str, KubernetesNode] = field(default_factory=dict)
     candidates: set[str] = field(default_factory=set)  # nodes of a table: not there yet
     pods: list[Pod] = field(default_factory=list)
     workloads: dict[tuple[str, str, str], Workload] = field(default_factory=dict)
-    services: list[KubernetesService] = field(default_factory=list)
-    budgets: list[PodDisruptionBudget] = field(default_factory=list)
-    claims: dict[tuple[str, str], View] = field(default_factory=dict)  # (namespace, name) -> spec
-    volumes: dict[str, View] = field(default_factory=dict)  # PersistentVolume -> as it stands
-    classes: dict[str, View] = field(default_factory=dict)  # StorageClass -> as it stands
-    priorities: dict[str, View] = field(default_factory=dict)  # PriorityClass -> as it stands
+    services: list[Any] = field(default_factory=list)
+    budgets: list[Any] = field(default_factory=list)
+    claims: dict[tuple[str, str], objects.ClaimSpec] = field(default_factory=dict)
+    volumes: dict[str, Any] = field(default_factory=dict)
+    classes: dict[str, Any] = field(default_factory=dict)
+    priorities: dict[str, Any] = field(default_factory=dict)
     volume_limits: dict[str, dict[str, int]] = field(default_factory=dict)  # node -> driver -> most
-    attachments: list[View] = field(default_factory=list)  # the specs of VolumeAttachments
-    runtimes: dict[str, View] = field(default_factory=dict)  # RuntimeClass -> as it stands
-    quotas: list[tuple[ObjectMeta, View]] = field(default_factory=list)
-    sets: dict[tuple[str, str], View] = field(default_factory=dict)  # ReplicaSets of Deployments
-    namespaces: dict[str, dict[str, str]] = field(default_factory=dict)  # name -> labels
+    attachments: list[Any] = field(default_factory=list)
+    runtimes: dict[str, Any] = field(default_factory=dict)
+    quotas: list[Any] = field(default_factory=list)
+    sets: dict[tuple[str, str], Workload] = field(default_factory=dict)  # those of Deployments
+    namespaces: dict[str, Mapping[str, str]] = field(default_factory=dict)  # name -> labels
     uid: str | None = None  # that of the namespace kube-system, which stands for the cluster
-    limit_ranges: dict[str, list[View]] = field(default_factory=dict)  # of containers
-    ranges: dict[str, list[tuple[str, View]]] = field(default_factory=dict)  # and of pods, by name
+    ranges: dict[str, list[tuple[str, Any]]] = field(default_factory=dict)  # limits, by LimitRange
     lost_claims: set[tuple[str, str]] = field(default_factory=set)  # or being deleted
     leaving: set[str] = field(default_factory=set)  # namespaces that are being deleted
     entries: set[tuple[str, str]] = field(default_factory=set)  # services that an Ingress names
-    policies: list[View] = field(default_factory=list)
-    recommendations: list[View] = field(default_factory=list)
+    policies: list[Any] = field(default_factory=list)
+    recommendations: list[Any] = field(default_factory=list)
     owners: dict[tuple[str, str, str], tuple[str, str]] = field(
         default_factory=dict
     )  # a ReplicaSet's or Job's own controller
     _tops: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
-    _templates: dict[tuple[str, str], dict[str, ContainerSpec]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
-    documents: list[View] = field(default_factory=list)
+    documents: list[tuple[Place, str]] = field(default_factory=list)  # and their kinds
 
-    def template_of(self, pod: Pod) -> dict[str, ContainerSpec]:
+    def template_of(self, pod: Pod) -> dict[str, Container]:
         """Return the containers of the template that copies of a pod are made of, by name.
 
         None where the files do not have its ReplicaSet.
         """
         kind, name = pod.meta.owner or ("", "")
-        key = pod.meta.namespace, name
-        if kind != "ReplicaSet" or key not in self.sets:
-            return {}
-        if key not in self._templates:
-            spec = objects.pod_spec(self.sets[key]["spec"]["template"]["spec"])
-            self._templates[key] = {c.name: c for c in spec.lasting}
-        return self._templates[key]
+        made = self.sets.get((pod.meta.namespace, name)) if kind == "ReplicaSet" else None
+        return {} if made is None else {c.name: c for c in made.spec.lasting}
 
     def named_node(self, pod: Pod) -> str:
         """Return the node that the template of a pod names, empty for none: copies start there."""
         kind, name = pod.meta.owner or ("", "")
-        view = self.sets.get((pod.meta.namespace, name)) if kind == "ReplicaSet" else None
-        if view is not None:
-            return view["spec"]["template"]["spec"]["nodeName"].name()
-        known = self.workloads.get((pod.meta.namespace, *self.owner(pod)))
-        return "" if known is None or known.meta.view["kind"].value == "Pod" else known.spec.node
+        known = self.sets.get((pod.meta.namespace, name)) if kind == "ReplicaSet" else None
+        if known is None and kind:
+            known = self.workloads.get((pod.meta.namespace, *self.owner(pod)))
+        return "" if known is None else known.spec.node
+
+    def limits_of_containers(self, namespace: str) -> list[Any]:
+        """Return the limits of containers of the LimitRanges of a namespace."""
+        return [limit for _, limit in self.ranges.get(namespace, ()) if limit.type == "Container"]
 
     def asked_of_volumes(self) -> set[str]:
         """Return the keys of labels of nodes that volumes and their classes ask for."""
-        required = (v["spec"]["nodeAffinity"]["required"] for v in self.volumes.values())
-        terms = [t for one in required for t in one["nodeSelectorTerms"].items()]
-        said = [e for term in terms for e in term["matchExpressions"].items()]
-        for view in self.classes.values():
-            for term in view["allowedTopologies"].items():
-                said += term["matchLabelExpressions"].items()
-        return {e["key"].text() for e in said}
+        required = (v.spec.nodeAffinity.required for v in self.volumes.values())
+        keys = {e.key for one in required for e in one.requirements}
+        terms = (term for one in self.classes.values() for term in one.allowedTopologies)
+        return keys | {e.key for term in terms for e in term.matchLabelExpressions}
 
     def owner(self, pod: Pod) -> tuple[str, str]:
         """Return (kind, name) of the workload at the top of a pod's chain of controllers.
@@ -150,8 +191,25 @@ def load(paths: Iterable[AnyPath]) -> ClusterObjects:
     return objects_of(read_documents(paths))
 
 
-def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
-    """Return (name, documents) of files, ``-`` for stdin; of a folder its JSON and YAML files.
+# -- documents -------------------------------------------------------------------------------------
+
+_KIND_FIELDS = {"kind": str, "apiVersion": str | None}
+_KIND = form({**_KIND_FIELDS, "items": Any})
+_HEAD = form(
+    {
+        **_KIND_FIELDS,
+        "metadata": {"continue": Any, "remainingItemCount": Any},
+        "items": list[msgspec.Raw] | None,
+    }
+)
+#: How servers begin an object.
+_SAID_FIRST = re.compile(rb'\{\s*"apiVersion":\s*"([\w./-]*)",\s*"kind":\s*"(\w+)"', re.ASCII)
+
+
+def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[Item]]]:
+    """Return (name, objects) of files, ``-`` for stdin; of a folder its JSON and YAML files.
+
+    The members of lists are given one by one. What is no object is gathered as a fault.
 
     Raises
     ------
@@ -160,21 +218,89 @@ def read_documents(paths: Iterable[AnyPath]) -> list[tuple[str, list[View]]]:
     """
     results = []
     for path in with_folders(paths):
-        documents: list[View] = []
+        found: list[Item] = []
         with tolerated():
-            documents = read(path)
-        results.append(("<stdin>" if str(path) == STDIN else str(path), documents))
+            found = [one for document in read(path) for one in flat(document)]
+        results.append(("<stdin>" if str(path) == STDIN else str(path), found))
     return results
 
 
-def objects_of(
-    files: Iterable[tuple[str, list[View]]],
-) -> ClusterObjects:
-    """Return what the documents of files hold, as one cluster.
+def flat(item: Item, depth: int = 0, kind: str = "") -> Iterator[Item]:
+    """Yield the objects of a document, the members of lists one by one; gather what is none.
+
+    Members of a PodList need not say that they are pods.
+    """
+    said = _SAID_FIRST.match(memoryview(item.raw)[:300])
+    if said is not None and not said[2].endswith(b"List"):
+        item.group, item.kind = said[1].rpartition(b"/")[0].decode(), said[2].decode()
+        yield item
+        return
+    with tolerated():
+        head = _head(item, kind)
+        item.kind = head.kind or kind
+        item.group = None if head.apiVersion is None else head.apiVersion.rpartition("/")[0]
+        if not item.kind.endswith("List"):
+            yield item
+            return
+        if depth >= _MAX_NESTED_LISTS:
+            legal = f"legal: {_MAX_NESTED_LISTS} levels"
+            raise item.place.fault("lists within lists within lists", legal)
+        _require_whole(item, head.metadata)
+        if head.items is None:
+            yield item
+        for k, raw in enumerate(head.items or ()):
+            inside = Item(raw, item.place.at("items", k))
+            yield from flat(inside, depth + 1, item.kind.removesuffix("List"))
+
+
+def _head(item: Item, kind: str) -> Any:
+    """Return what an object says that it is.
+
+    Raises
+    ------
+    DocumentError
+        It is no object, or does not say its kind, and `kind` does neither.
+    """
+    remedy = "give objects with apiVersion, kind and metadata"
+    if not item.begins(b"{"):
+        raise item.place.fault("not an object of Kubernetes", remedy)
+    try:
+        head = item.decode(_HEAD)
+    except DocumentError:  # its items are no list
+        head = item.decode(_KIND)
+    if not (head.kind or kind):
+        if b"external_services" in bytes(memoryview(item.raw)[:5000]):
+            remedy = "this looks like a workmodel: placeopt import mubench"
+        raise item.place.fault("not an object of Kubernetes: no kind", remedy)
+    return head
+
+
+def _require_whole(item: Item, about: Any) -> None:
+    """Raise if a list of the API was cut off: what it lacks would count as not there.
+
+    Servers cut a list at the ``limit`` of a request, and say where to go on.
+    """
+    more, left = getattr(about, "continue"), about.remainingItemCount
+    if more or left:
+        lacks = f"lacks {left} objects" if isinstance(left, int) else "lacks objects"
+        raise item.place.fault(
+            f"the list is not whole: it was cut off by a limit and {lacks}",
+            "ask for it without a limit, or follow continue and give one list of all objects; "
+            "kubectl get -o json does so",
+            "metadata",
+            "continue" if more else "remainingItemCount",
+        )
+
+
+# -- objects ---------------------------------------------------------------------------------------
+
+
+def objects_of(files: Iterable[tuple[str, list[Item]]]) -> ClusterObjects:
+    """Return what the objects of files are, as one cluster.
 
     Parameters
     ----------
-    files : iterable of (name, documents)
+    files : iterable of (name, objects)
 
     Raises
     ------
@@ -182,175 +308,106 @@ def objects_of(
         Names the files, the lines and what is wrong.
     """
     cluster = ClusterObjects()
-    seen = dict[tuple[str, ...], View]()
+    seen = dict[tuple[str, ...], Any]()
     held = set[str]()
-    for file, documents in files:
+    for file, items in files:
         kinds: Counter[str] = Counter()
-        for view in itertools.chain.from_iterable(map(_flat, documents)):
+        for item in items:
             with tolerated():
-                kinds[_take(cluster, view, seen)] += 1
+                kinds[_take(cluster, item, seen)] += 1
         cluster.files.append(file)
-        cluster.documents += documents
+        cluster.documents += [(item.place, item.kind) for item in items]
         note_file(file, kinds)
         held |= kinds.keys()
     if cluster.pods and cluster.nodes:
-        claims = any(claim for pod in cluster.pods for _, _, claim in pod.spec.volumes)
+        claims = any(volume.claim for pod in cluster.pods for volume in pod.spec.volumes)
         for kind in absent(held, volumes=claims):
             note("assumption", ABSENT, kind)
-    for k, pod in enumerate(cluster.pods):
-        with tolerated():
-            spec = with_runtime(pod.spec, cluster.runtimes, pod.meta.label)
-            if spec is not pod.spec:
-                own = objects.held(spec, pod.meta.view["status"])
-                cluster.pods[k] = replace(pod, spec=own)
-    for workload in cluster.workloads.values():
-        with tolerated():
-            label = workload.meta.label
-            workload.spec = with_runtime(workload.spec, cluster.runtimes, label)
+    made: tuple[Pod | Workload, ...] = (*cluster.pods, *cluster.workloads.values())
+    for one in made:
+        one.spec = with_runtime(one.spec, cluster.runtimes, one.meta.label)
     return cluster
 
 
-def zones(documents: Iterable[tuple[str, list[View]]]) -> dict[str, list[str]]:
+_LABELLED = form({"metadata": {"labels": Labels}})
+
+
+def zones(documents: Iterable[tuple[str, list[Item]]]) -> dict[str, list[str]]:
     """Return the zones of the nodes in documents, by region; what cannot be read is passed over."""
     results: dict[str, set[str]] = {}
-    for value in (view.value for _, views in documents for view in views):
-        if not isinstance(value, dict):
+    for item in (item for _, items in documents for item in items if item.kind == "Node"):
+        try:
+            known = completed(item.decode(_LABELLED).metadata.labels, {})
+        except DocumentError:
             continue
-        for node in (value, *_members(value.get("items"))):
-            labels = (node.get("metadata") or {}).get("labels") if isinstance(node, dict) else None
-            known = completed(labels, {}) if isinstance(labels, dict) else {}
-            if isinstance(zone := known.get(ZONE), str):
-                results.setdefault(str(known.get(REGION, "")), set()).add(zone)
+        if zone := known.get(ZONE):
+            results.setdefault(known.get(REGION, ""), set()).add(zone)
     return {region: sorted(own) for region, own in results.items()}
 
 
-def node_classes(documents: Iterable[View]) -> dict[tuple[str, str], View]:
-    """Return what documents say of how nodes are made, by (kind, name)."""
-    results = {}
-    for view in documents:
-        value = view.value if isinstance(view.value, dict) else {}
-        items = _members(value.get("items"))
-        listed = [isinstance(one, dict) and one.get("kind") in NODE_CLASSES for one in items]
-        members = itertools.compress(view["items"].items(), listed) if any(listed) else ()
-        for one in (view, *members) if value.get("kind") in NODE_CLASSES else members:
-            results[one["kind"].text(), one["metadata"]["name"].name("?")] = one
-    return results
+def node_classes(items: Iterable[Item]) -> dict[tuple[str, str], Any]:
+    """Return what objects say of how nodes are made, by (kind, name)."""
+    made = [(one.kind, one.decode(objects.NODE_CLASS)) for one in items if one.kind in NODE_CLASSES]
+    return {(kind, one.metadata.name or "?"): one for kind, one in made}
 
 
-def _members(value: object) -> Iterable[object]:
-    return value if isinstance(value, list) else ()
-
-
-def _flat(view: View, depth: int = 0, kind: str = "") -> Iterable[View]:
-    """Yield the objects of a document, the members of lists one by one; gather what is none.
-
-    Members of a PodList need not say that they are pods.
-    """
-    own = None
-    with tolerated():
-        own = _kind_of(view, depth, kind)
-    if own is None:
-        return
-    if _is_list(view, own):
-        for item in view["items"].items():
-            yield from _flat(item, depth + 1, own.removesuffix("List"))
-    else:
-        if view["kind"].value is None:
-            view.value["kind"] = own
-        yield view
-
-
-def _is_list(view: View, kind: str) -> bool:
-    return kind.endswith("List") and isinstance(view.value.get("items"), list)
-
-
-def _kind_of(view: View, depth: int, kind: str) -> str:
-    """Return the kind of an object, `kind` where it does not say.
-
-    Raises
-    ------
-    DocumentError
-        It is no object, a list that was cut off, or lists stand too deep in lists.
-    """
-    if not isinstance(view.value, dict):
-        raise view.fault(
-            "not an object of Kubernetes", "give objects with apiVersion, kind and metadata"
-        )
-    own = view["kind"].text(kind)
-    if not own:
-        remedy = "give objects with apiVersion, kind and metadata"
-        if "external_services" in str(list(view.value.values())[:1])[:5000]:
-            remedy = "this looks like a workmodel: placeopt import mubench"
-        raise view.fault("not an object of Kubernetes: no kind", remedy)
-    if own.endswith("List"):
-        require_whole(view)
-    if _is_list(view, own) and depth >= _MAX_NESTED_LISTS:
-        raise view.fault("lists within lists within lists", f"legal: {_MAX_NESTED_LISTS} levels")
-    return own
-
-
-def _take(
-    cluster: ClusterObjects,
-    view: View,
-    seen: dict[tuple[str, ...], View],
-) -> str:
+def _take(cluster: ClusterObjects, item: Item, seen: dict[tuple[str, ...], Any]) -> str:
     """Add an object to the cluster; return its kind."""
-    kind = view["kind"].text()
-    group = view["apiVersion"].text().rpartition("/")[0]
-    if kind not in KINDS or (view["apiVersion"] and group not in KINDS[kind]):
-        shown = kind if re.fullmatch(r"[A-Za-z]{1,80}", kind) else "objects of an odd kind"
-        if matters(shown):
-            _note_known(shown, view)
-        elif _may_make_pods(view):
-            text = f"{shown} may make pods: how is not known, only pods that run count"
-            note("left-out", text, view["metadata"]["name"].text("?")[:253])
-        elif not (shown.endswith("List") and view.value.get("items") == []):
-            note(*note_of(shown))
-        return shown
-    if kind in _KEPT:
-        _KEPT[kind](cluster).append(view)
-        if kind == "VerticalPodAutoscaler":
-            _note_autoscaler(view)
-        return kind
-    about = objects.meta(view, namespaced=kind not in UNSPACED)
-    identity = (kind, about.namespace, about.name)
+    kind = item.kind
+    if kind not in KINDS or (item.group is not None and item.group not in KINDS[kind]):
+        return _unread(item)
+    made = item.decode(_FORMS[kind])
+    meta: ObjectMeta = made.meta if kind == "Pod" else made.metadata
+    meta.place = item.place
+    if not meta.name:
+        raise item.place.fault(
+            "an object without a name",
+            "give metadata.name" + (", not generateName" if meta.generate_name else ""),
+            "metadata",
+        )
+    meta.namespace = "" if kind in UNSPACED else meta.namespace or "default"
+    identity = (kind, meta.namespace, meta.name)
     if identity in seen:
-        if seen[identity].value != view.value:
-            raise view.fault(
-                f"{kind} {about.namespace}/{about.name} stands twice, and differs".replace(
-                    " /", " "
-                ),
-                "give every object once",
-            )
-        note("assumption", "objects that stand twice, alike, are one", about.label)
+        if seen[identity] != made:
+            named = f"{kind} {meta.namespace}/{meta.name}".replace(" /", " ")
+            problem = f"{named} stands twice, and differs"
+            raise item.place.fault(problem, "give every object once")
+        note("assumption", "objects that stand twice, alike, are one", meta.label)
         return kind
-    seen[identity] = view
-    _READERS[kind](cluster, view, about)
+    seen[identity] = made
+    if kind in _KEPT:
+        _KEPT[kind](cluster, made)
+    elif kind == "Pod":
+        _pod(cluster, made)
+    else:
+        _workload(cluster, kind, made)
     return kind
 
 
-def _note_autoscaler(view: View) -> None:
-    """Note what a VerticalPodAutoscaler would do to the copies of a plan."""
-    label = objects.meta(view).label
-    text = "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests"
-    note("ignored", text, label)
-    if view["spec"]["updatePolicy"]["updateMode"].text("Auto") != "Off":
-        text = "VerticalPodAutoscalers that set requests: copies get their target (--new-requests)"
-        note("not-expressed", text, label)
+_ODD = form({"metadata": {"name": Any}, "spec": Any})
 
 
-def _note_known(kind: str, view: View) -> None:
-    """Name a kind that is not read, and what each NodePool of Karpenter does by itself."""
-    note(*note_of(kind))
-    if kind == "NodePool":
-        name = view["metadata"]["name"].text("?")[:253]
-        for text, subject in disruption_notes(view, name):
+def _unread(item: Item) -> str:
+    """Note an object that is not read; return its kind, as notes name it."""
+    shown = item.kind if re.fullmatch(r"[A-Za-z]{1,80}", item.kind) else "objects of an odd kind"
+    if shown == "NodePool":
+        pool = item.decode(objects.NODE_POOL)
+        for text, subject in disruption_notes(pool.spec, pool.metadata.name or "?"):
             note("not-expressed", text, subject)
+    if matters(shown):
+        note(*note_of(shown))
+        return shown
+    odd = item.decode(_ODD)
+    if _may_make_pods(odd.spec):
+        text = f"{shown} may make pods: how is not known, only pods that run count"
+        note("left-out", text, str(odd.metadata.name or "?")[:253])
+    elif not (shown.endswith("List") and item.decode(_KIND).items == []):
+        note(*note_of(shown))
+    return shown
 
 
-def _may_make_pods(view: View) -> bool:
-    """Return whether an object of an unknown kind looks as if it made pods."""
-    spec = view.value.get("spec")
+def _may_make_pods(spec: Any) -> bool:
+    """Return whether the spec of an unknown kind looks as if it made pods."""
     if not isinstance(spec, dict):
         return False
     template = spec.get("template")
@@ -358,122 +415,153 @@ def _may_make_pods(view: View) -> bool:
     return makes or isinstance(spec.get("replicas"), int) or isinstance(spec.get("pods"), list)
 
 
-#: Objects kept as they stand: kind -> where.
-_KEPT: dict[str, Callable[[ClusterObjects], list[View]]] = {
-    "PropagationPolicy": attrgetter("policies"),
-    "ClusterPropagationPolicy": attrgetter("policies"),
-    "VerticalPodAutoscaler": attrgetter("recommendations"),
-}
-
-
-def _node(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    make = objects.node if view["kind"].value == "Node" else objects.member
-    cluster.nodes[about.name] = make(view, about)
-
-
-def _pod(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    if view["status"] or view["spec"]["nodeName"]:
-        cluster.pods.append(objects.pod(view, about))
+def _pod(cluster: ClusterObjects, made: Pod) -> None:
+    made.spec.place = made.meta.place.at("spec")
+    if made.status is not None or made.spec.node:
+        cluster.pods.append(made)
+    elif made.meta.owner is None:
+        meta = made.meta
+        own = Workload(meta, made.spec, 1, meta.labels, meta.annotations)
+        cluster.workloads[meta.namespace, "Pod", meta.name] = own
     else:
-        _workload(cluster, view, about)
+        cluster.owners[made.meta.namespace, "Pod", made.meta.name] = made.meta.owner
 
 
-def _workload(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    kind = view["kind"].text()
-    if about.owner is not None:
-        cluster.owners[about.namespace, kind, about.name] = about.owner
-        if kind == "ReplicaSet":
-            cluster.sets[about.namespace, about.name] = view
-        return  # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
-    cluster.workloads[about.namespace, kind, about.name] = objects.workload(view, about)
+def _workload(cluster: ClusterObjects, kind: str, made: Any) -> None:
+    meta = made.metadata
+    if meta.owner is None:
+        cluster.workloads[meta.namespace, kind, meta.name] = objects.workload(kind, made)
+        return
+    # a ReplicaSet of a Deployment, a Job of a CronJob: the owner is what counts
+    cluster.owners[meta.namespace, kind, meta.name] = meta.owner
+    if kind == "ReplicaSet":
+        cluster.sets[meta.namespace, meta.name] = objects.workload(kind, made)
 
 
-def _claim(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    cluster.claims[about.namespace, about.name] = view["spec"]
-    if view["metadata"]["deletionTimestamp"] or view["status"]["phase"].value == "Lost":
-        cluster.lost_claims.add((about.namespace, about.name))
+def _node(cluster: ClusterObjects, made: Any) -> None:
+    cluster.nodes[made.metadata.name] = objects.node(made)
 
 
-def _volume(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    cluster.volumes[about.name] = view
+def _member(cluster: ClusterObjects, made: Any) -> None:
+    cluster.nodes[made.metadata.name] = objects.member(made)
 
 
-def _volume_limits(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    cluster.volume_limits[about.name] = {
-        driver["name"].text(): driver["allocatable"]["count"].whole(0, maximum=10**9)
-        for driver in view["spec"]["drivers"].items()
-        if driver["allocatable"]["count"]
-    }
+def _claim(cluster: ClusterObjects, made: Any) -> None:
+    key = made.metadata.namespace, made.metadata.name
+    cluster.claims[key] = made.spec
+    if made.metadata.deletion_timestamp or made.status.phase == "Lost":
+        cluster.lost_claims.add(key)
 
 
-def _namespace(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    cluster.namespaces[about.name] = about.labels
-    if view["metadata"]["deletionTimestamp"] or view["status"]["phase"].value == "Terminating":
-        cluster.leaving.add(about.name)
-    if about.name == "kube-system":
-        cluster.uid = about.uid
+def _volume_limits(cluster: ClusterObjects, made: Any) -> None:
+    known = ((driver.name, driver.allocatable.count) for driver in made.spec.drivers)
+    cluster.volume_limits[made.metadata.name] = {n: most for n, most in known if most is not None}
 
 
-def _limit_range(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    limits = list(view["spec"]["limits"].items())
-    existing = [v for v in limits if v["type"].value in ("Container", "Pod")]
-    own = [v for v in limits if v["type"].value == "Container"]
-    cluster.ranges.setdefault(about.namespace, []).extend((about.name, v) for v in existing)
-    if own:
-        cluster.limit_ranges.setdefault(about.namespace, []).extend(own)
+def _namespace(cluster: ClusterObjects, made: Any) -> None:
+    name = made.metadata.name
+    cluster.namespaces[name] = made.metadata.labels
+    if made.metadata.deletion_timestamp or made.status.phase == "Terminating":
+        cluster.leaving.add(name)
+    if name == "kube-system":
+        cluster.uid = made.metadata.uid
 
 
-def _ingress(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    space, spec = about.namespace, view["spec"]
-    backends = [spec["defaultBackend"]]
-    backends += [
-        path["backend"] for rule in spec["rules"].items() for path in rule["http"]["paths"].items()
-    ]
-    names = [b["service"]["name"].text() or b["serviceName"].text() for b in backends]
-    cluster.entries.update((space, name) for name in names if name)
+def _limit_range(cluster: ClusterObjects, made: Any) -> None:
+    own = cluster.ranges.setdefault(made.metadata.namespace, [])
+    known = (one for one in made.spec.limits if one.type in ("Container", "Pod"))
+    own += ((made.metadata.name, one) for one in known)
 
 
-def _autoscaler(cluster: ClusterObjects, view: View, about: ObjectMeta) -> None:
-    target = view["spec"]["scaleTargetRef"]
+def _ingress(cluster: ClusterObjects, made: Any) -> None:
+    paths = [path.backend for rule in made.spec.rules for path in rule.http.paths]
+    names = (one.service.name or one.serviceName for one in (made.spec.defaultBackend, *paths))
+    cluster.entries.update((made.metadata.namespace, name) for name in names if name)
+
+
+def _autoscaler(cluster: ClusterObjects, made: Any) -> None:
+    target = made.spec.scaleTargetRef
     text = "HorizontalPodAutoscaler: the number of replicas is taken as it is now"
-    note(
-        "not-expressed",
-        text,
-        f"{about.label} of {target['kind'].text('?')[:60]} {target['name'].text('?')[:60]}",
-    )
+    subject = f"{made.metadata.label} of {(target.kind or '?')[:60]} {(target.name or '?')[:60]}"
+    note("not-expressed", text, subject)
 
 
-_READERS: dict[str, Callable[[ClusterObjects, View, ObjectMeta], Any]] = {
-    **dict.fromkeys(WORKLOADS, _workload),
+def _recommender(cluster: ClusterObjects, made: Any) -> None:
+    """Keep a VerticalPodAutoscaler; note what it would do to the copies of a plan."""
+    cluster.recommendations.append(made)
+    text = "VerticalPodAutoscaler: its recommendation counts only in a file of --new-requests"
+    note("ignored", text, made.metadata.label)
+    if made.spec.updatePolicy.updateMode != "Off":
+        text = "VerticalPodAutoscalers that set requests: copies get their target (--new-requests)"
+        note("not-expressed", text, made.metadata.label)
+
+
+_Keep = Callable[[ClusterObjects, Any], Any]
+
+
+def _listed(field: str) -> _Keep:
+    return lambda cluster, made: getattr(cluster, field).append(made)
+
+
+def _named(field: str) -> _Keep:
+    return lambda cluster, made: getattr(cluster, field).update({made.metadata.name: made})
+
+
+#: Kind -> the form of its objects.
+_FORMS: dict[str, Any] = {
+    **dict.fromkeys(WORKLOADS, objects.CONTROLLER),
+    "Pod": Pod,
+    "Node": objects.NODE,
+    "Cluster": objects.MEMBER,
+    "Service": objects.SERVICE,
+    "PodDisruptionBudget": objects.BUDGET,
+    "PersistentVolumeClaim": objects.CLAIM,
+    "PersistentVolume": objects.VOLUME,
+    "Namespace": objects.NAMESPACE,
+    "LimitRange": objects.LIMIT_RANGE,
+    "ResourceQuota": objects.QUOTA,
+    "StorageClass": objects.STORAGE_CLASS,
+    "PriorityClass": objects.PRIORITY_CLASS,
+    "CSINode": objects.VOLUME_LIMITS,
+    "VolumeAttachment": objects.ATTACHMENT,
+    "RuntimeClass": objects.RUNTIME_CLASS,
+    "Ingress": objects.INGRESS,
+    "HorizontalPodAutoscaler": objects.AUTOSCALER,
+    "VerticalPodAutoscaler": objects.RECOMMENDER,
+    "PropagationPolicy": objects.NAMED,
+    "ClusterPropagationPolicy": objects.NAMED,
+}
+#: Kind -> what keeps its objects.
+_KEPT: dict[str, _Keep] = {
     "Node": _node,
-    "Cluster": _node,
-    "Pod": _pod,
-    "Service": lambda cluster, view, about: cluster.services.append(objects.service(view, about)),
-    "PodDisruptionBudget": lambda cluster, view, about: cluster.budgets.append(
-        objects.budget(view, about)
-    ),
+    "Cluster": _member,
+    "Service": _listed("services"),
+    "PodDisruptionBudget": _listed("budgets"),
     "PersistentVolumeClaim": _claim,
-    "PersistentVolume": _volume,
+    "PersistentVolume": _named("volumes"),
     "Namespace": _namespace,
     "LimitRange": _limit_range,
-    "ResourceQuota": lambda cluster, view, about: cluster.quotas.append((about, view)),
-    "StorageClass": lambda cluster, view, about: cluster.classes.update({about.name: view}),
-    "PriorityClass": lambda cluster, view, about: cluster.priorities.update({about.name: view}),
+    "ResourceQuota": _listed("quotas"),
+    "StorageClass": _named("classes"),
+    "PriorityClass": _named("priorities"),
     "CSINode": _volume_limits,
-    "VolumeAttachment": lambda cluster, view, about: cluster.attachments.append(view["spec"]),
-    "RuntimeClass": lambda cluster, view, about: cluster.runtimes.update({about.name: view}),
+    "VolumeAttachment": _listed("attachments"),
+    "RuntimeClass": _named("runtimes"),
     "Ingress": _ingress,
     "HorizontalPodAutoscaler": _autoscaler,
+    "VerticalPodAutoscaler": _recommender,
+    "PropagationPolicy": _listed("policies"),
+    "ClusterPropagationPolicy": _listed("policies"),
 }
 
 
 def nothing(cluster: ClusterObjects, what: str, remedy: str) -> DocumentError:
-    """Return the error for files that lack something: it names the first document and its line."""
+    """Return the error for files that lack something: it names the first object and its line."""
     if not cluster.documents:
         file = ", ".join(cluster.files) or None
         return DocumentError(f"no {what}", file=file, path="line 1", remedy=remedy)
-    kinds = Counter(v["kind"].text("?")[:60] for v in cluster.documents)
-    return cluster.documents[0].fault(
+    kinds = Counter(kind[:60] for _, kind in cluster.documents)
+    return cluster.documents[0][0].fault(
         f"no {what} here, only " + ", ".join(f"{n} {kind}" for kind, n in list(kinds.items())[:8]),
         remedy,
     )
@@ -482,22 +570,21 @@ def nothing(cluster: ClusterObjects, what: str, remedy: str) -> DocumentError:
 # -- runtime classes -------------------------------------------------------------------------------
 
 
-def with_runtime(spec: PodSpec, runtimes: Mapping[str, View], label: str) -> PodSpec:
+def with_runtime(spec: PodSpec, runtimes: Mapping[str, Any], label: str) -> PodSpec:
     """Return a spec with the overhead, node selector and tolerations of its runtime class."""
-    name = spec.view["runtimeClassName"].text()
+    name = spec.runtime_class_name
     if not name:
         return spec
     runtime = runtimes.get(name)
     if runtime is None:
-        if not spec.view["overhead"]:
+        if spec.overhead is None:
             text = f"RuntimeClass {name[:63]} is not in the files: it is taken to add nothing"
             note("assumption", text, label)
         return spec
-    scheduling, value = runtime["scheduling"], dict(spec.view.mapping())
-    value.setdefault("overhead", runtime["overhead"]["podFixed"].mapping())
-    value["nodeSelector"] = scheduling["nodeSelector"].labels() | spec.selector
-    own = [t.value for t in spec.view["tolerations"].items()]
-    more = [t.value for t in scheduling["tolerations"].items() if t.value not in own]
-    value["tolerations"] = [*own, *more]
-    view = spec.view
-    return pod_spec(View(value, view.source, view.document, view.parent, view.key))
+    scheduling = runtime.scheduling
+    more = (one for one in scheduling.tolerations if one not in spec.tolerations)
+    return spec.changed(
+        overhead=runtime.overhead.podFixed if spec.overhead is None else spec.overhead,
+        selector=Labels({**scheduling.nodeSelector, **spec.selector}),
+        tolerations=(*spec.tolerations, *more),
+    )

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes import manifests
-from placeopt.kubernetes.kinds import DUMP
-from placeopt.kubernetes.reading import View, with_folders
+from placeopt.kubernetes.files import Item, Place, with_folders
+from placeopt.kubernetes.names import DUMP
 
 _IN_NAME = re.compile(
     r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T_. -]?(\d\d)[:_.-]?(\d\d)(?:[:_.-]?(\d\d))?(?:\.\d+)?"
@@ -24,8 +24,8 @@ _IN_NAME = re.compile(
 )
 _EPOCH = re.compile(r"(?<!\d)1\d{9}(?!\d)")
 _STATED = re.compile(
-    r'(?:lastHeartbeatTime|creationTimestamp|renewTime|startedAt|finishedAt|startTime)"?: *"?'
-    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)"
+    rb'(?:lastHeartbeatTime|creationTimestamp|renewTime|startedAt|finishedAt|startTime)"?: *"?'
+    rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)"
 )
 #: Seconds that clocks of machines may differ.
 _SLACK = 60.0
@@ -35,7 +35,7 @@ class Moment(NamedTuple):
     """Dumps that were taken at one time: s since 1970, and the documents of each file."""
 
     at: float
-    files: list[tuple[str, list[View]]]
+    files: list[tuple[str, list[Item]]]
 
 
 def moments(folder: Path) -> Iterator[Moment]:
@@ -91,11 +91,15 @@ def _named(parts: Iterable[str]) -> float | None:
     return None
 
 
-def latest_stated(documents: Iterable[View]) -> str:
-    """Return the latest time that documents state, as Kubernetes writes it; empty for none."""
-    texts = {id(view.source): view.source.text for view in documents}.values()
-    found = max((max(_STATED.findall(text), default="") for text in texts), default="")
+def latest_stated(places: Iterable[Place]) -> str:
+    """Return the latest time that files state, as Kubernetes writes it; empty for none."""
+    sources = {id(place.source): place.source for place in places}.values()
+    found = max((_latest(source.raw()) for source in sources), default="")
     return found + "Z" * bool(found)
+
+
+def _latest(raw: bytes) -> str:
+    return max((said[1] for said in _STATED.finditer(raw)), default=b"").decode()
 
 
 def seconds_of(text: str) -> float:
@@ -105,10 +109,10 @@ def seconds_of(text: str) -> float:
 
 def _require_earlier(file: Path, at: float) -> None:
     """Raise where a dump states a time after that of its name."""
-    text = file.read_text("utf-8", errors="replace")
-    latest = max(_STATED.findall(text), default=None)
-    if latest is not None and seconds_of(latest) > at + _SLACK:
-        line = text.count("\n", 0, text.index(latest)) + 1
+    raw = file.read_bytes()
+    latest = _latest(raw)
+    if latest and seconds_of(latest) > at + _SLACK:
+        line = raw.count(b"\n", 0, raw.index(latest.encode())) + 1
         raise DocumentError(
             f"states {latest}Z, after the time of its name: the clock goes back",
             file=str(file),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.admission import MissingRequests
 else:
     MissingRequests = Any
 
@@ -53,7 +53,7 @@ class Ask:
 
 
 def _policy() -> MissingRequests:
-    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.admission import MissingRequests
 
     return MissingRequests()
 

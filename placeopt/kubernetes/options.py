@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from placeopt.kubernetes.moving import MOVE, PRICES, TIME, Ask, MovingRules
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.commitments import Commitment
-    from placeopt.kubernetes.new_requests import NewRequests
+    from placeopt.kubernetes.given import Commitment, NewRequests
 else:  # types of what is read when it is asked for
     Commitment = NewRequests = Any
 
 
 def _no_requests() -> NewRequests:
-    from placeopt.kubernetes.new_requests import NewRequests
+    from placeopt.kubernetes.given import NewRequests
 
     return NewRequests()
 

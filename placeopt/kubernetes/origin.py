@@ -45,9 +45,6 @@ from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem, Record
 
 FORMAT: Literal["placeopt/origin@1"] = "placeopt/origin@1"
-#: Annotation of a copy that a script made: the node to which its affinity binds it. Its template
-#: is not bound.
-BOUND = "placeopt-bound"
 
 
 class OriginContainer(Record):

@@ -8,10 +8,10 @@ import numpy as np
 
 from placeopt.core.errors import InfeasibleInstanceError
 from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.instance import update_document
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.rolling_document import update_document
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.rules import kernels as rules

@@ -26,21 +26,23 @@ machines by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 from pydantic import model_validator
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.labels import lease_of
+from placeopt.kubernetes.files import LABEL, STDIN, Item, read, read_text
+from placeopt.kubernetes.names import lease_of
 from placeopt.kubernetes.notes import Notes, note
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.reading import LABEL, STDIN, View, read, read_text
 from placeopt.kubernetes.tables import CellError, Price, TableRow, Word, decimal, number, rows
+from placeopt.kubernetes.values import form
 
 PRICES = {
     "on-demand": "on_demand_usd_per_hour",
@@ -52,6 +54,7 @@ NUMBERS = ("cpu_cores", "memory_gib", *PRICES.values(), "spot_interruption")
 _DIGITS = Decimal("1e-9")
 
 Offer = dict[str, Decimal]
+T = TypeVar("T")
 
 
 @dataclass
@@ -273,8 +276,8 @@ def read_prices(
         if str(path) != STDIN and _is_table(path):
             _read_csv(path, book, notes)
             continue
-        for view in read(path):
-            _read_object(view, book, notes)
+        for item in read(path):
+            _read_object(item, book, notes)
     book.settle(notes)
     if not book.offers and not book.nodes:
         raise DocumentError(
@@ -292,70 +295,94 @@ def _is_table(path: AnyPath) -> bool:
     return "," in first and not first.startswith(("{", "[", "-", "#")) and ": " not in first
 
 
-def _read_object(view: View, book: PriceBook, notes: Notes) -> None:
-    result = view.value if isinstance(view.value, dict) else {}
-    if "usd_per_hour" in result:
-        for location, sizes in _each(view["usd_per_hour"]):
-            for size, price in _each(sizes):
-                book.put(location, size, {PRICES["on-demand"]: _number(price)}, notes)
-    elif "spot_advisor" in result:
-        _read_advisor(view, book, notes)
-    elif result.get("format") == "placeopt/prices@1":
-        _read_own(view, book, notes)
-    else:
-        raise view.fault("not a file of prices", _REMEDY)
-
-
-def _each(view: View) -> Iterable[tuple[str, View]]:
-    keys = view.mapping()
-    if len(keys) > _MAX_OFFERS:
-        raise view.fault(f"more than {_MAX_OFFERS:,} entries", "give a shorter table")
-    for key in keys:
-        _require_word(view[key], key, "name of a place or a machine")
-        yield key, view[key]
-
-
-def _require_word(view: View, text: str, what: str) -> None:
-    if not text or not LABEL.fullmatch(text):
-        raise view.fault(
-            f"{text[:60]!a} is no {what}", "legal: letters, digits, -, _ and ., up to 63"
-        )
-
-
-def _number(view: View, maximum: float = 1e6) -> Decimal:
-    if view.value is None:
-        raise view.fault("no number", f"give one, 0 to {maximum:g}")
-    return Decimal(repr(view.number(0.0, maximum=maximum)))
-
-
-def _read_own(view: View, book: PriceBook, notes: Notes) -> None:
-    for offer in view["offers"].items():
-        location, size = (offer[key].text() for key in ("location", "size"))
-        for key, name in (("location", location), ("size", size)):
-            _require_word(offer[key], name, key)
-        book.put(location, size, {key: _number(offer[key]) for key in NUMBERS if offer[key]}, notes)
-    for name, price in _each(view["nodes"]):
-        book.nodes[name] = _number(price)
-
-
-def _read_advisor(view: View, book: PriceBook, notes: Notes) -> None:
-    shares = _shares(view, notes)
-    sizes = {
-        size: {"cpu_cores": _number(entry["cores"]), "memory_gib": _number(entry["ram_gb"])}
-        for size, entry in _each(view["instance_types"])
+_Usd = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
+_Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+_Share = Annotated[float, msgspec.Meta(ge=0, le=100)]
+_KNOWN = form({"format": Any, "usd_per_hour": Any, "spot_advisor": Any})
+_ON_DEMAND = form({"usd_per_hour": {"*": {"*": _Usd}}})
+_OWN = form(
+    {
+        "offers": [{"location": str, "size": str, **dict.fromkeys(NUMBERS, _Usd)}],
+        "nodes": {"*": _Usd},
     }
-    for location, systems in _each(view["spot_advisor"]):
-        for size, entry in _each(systems["Linux"]):
-            kind = entry["r"].whole(0, maximum=100)
-            if kind not in shares:
-                raise entry["r"].fault(
-                    f"the range {kind} is not one of the file",
+)
+_ADVISOR = form(
+    {
+        "ranges": [{"label": str, "index": _Percent}],
+        "instance_types": {"*": {"cores": _Usd, "ram_gb": _Usd}},
+        "spot_advisor": {"*": {"Linux": {"*": {"r": _Percent, "s": _Share}}}},
+    }
+)
+
+
+def _read_object(item: Item, book: PriceBook, notes: Notes) -> None:
+    known = item.decode(_KNOWN) if item.begins(b"{") else _KNOWN()
+    if known.usd_per_hour is not None:
+        for location, sizes in _each(item, item.decode(_ON_DEMAND).usd_per_hour):
+            for size, price in _each(item, sizes):
+                book.put(location, size, {PRICES["on-demand"]: _number(item, price)}, notes)
+    elif known.spot_advisor is not None:
+        _read_advisor(item, book, notes)
+    elif known.format == "placeopt/prices@1":
+        _read_own(item, book, notes)
+    else:
+        raise item.place.fault("not a file of prices", _REMEDY)
+
+
+def _each(item: Item, listed: Mapping[str, T]) -> Iterable[tuple[str, T]]:
+    if len(listed) > _MAX_OFFERS:
+        raise item.place.fault(f"more than {_MAX_OFFERS:,} entries", "give a shorter table")
+    for key, value in listed.items():
+        _require_word(item, key, "name of a place or a machine")
+        yield key, value
+
+
+def _require_word(item: Item, text: str, what: str) -> None:
+    if not text or not LABEL.fullmatch(text):
+        legal = "legal: letters, digits, -, _ and ., up to 63"
+        raise item.place.fault(f"{text[:60]!a} is no {what}", legal)
+
+
+def _number(item: Item, value: float | None, *steps: str) -> Decimal:
+    if value is None:
+        raise item.place.fault("no number", "give one", *steps)
+    return Decimal(repr(value))
+
+
+def _read_own(item: Item, book: PriceBook, notes: Notes) -> None:
+    own = item.decode(_OWN)
+    for offer in own.offers:
+        for key, name in (("location", offer.location), ("size", offer.size)):
+            _require_word(item, name, key)
+        said = {key: getattr(offer, key) for key in NUMBERS}
+        numbers = {key: _number(item, value) for key, value in said.items() if value is not None}
+        book.put(offer.location, offer.size, numbers, notes)
+    for name, price in _each(item, own.nodes):
+        book.nodes[name] = _number(item, price)
+
+
+def _read_advisor(item: Item, book: PriceBook, notes: Notes) -> None:
+    own = item.decode(_ADVISOR)
+    shares = _shares(item, own.ranges, notes)
+    sizes = {
+        size: {
+            name: _number(item, getattr(entry, key), "instance_types", size)
+            for name, key in (("cpu_cores", "cores"), ("memory_gib", "ram_gb"))
+        }
+        for size, entry in _each(item, own.instance_types)
+    }
+    for location, systems in _each(item, own.spot_advisor):
+        for size, entry in _each(item, systems.Linux):
+            here = "spot_advisor", location, "Linux", size
+            if entry.r not in shares:
+                raise item.place.fault(
+                    f"the range {entry.r} is not one of the file",
                     f"legal: {', '.join(map(str, shares))}",
+                    *here,
                 )
-            book.put(
-                location, size, {**sizes.get(size, {}), "spot_interruption": shares[kind]}, notes
-            )
-            book.savings[location, size] = _number(entry["s"], maximum=100)
+            known = {**sizes.get(size, {}), "spot_interruption": shares[entry.r]}
+            book.put(location, size, known, notes)
+            book.savings[location, size] = _number(item, entry.s, *here)
     notes.add(
         "assumption",
         "spot prices: on demand less the savings of the advisor (Linux); interruption: "
@@ -363,18 +390,20 @@ def _read_advisor(view: View, book: PriceBook, notes: Notes) -> None:
     )
 
 
-def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
+def _shares(item: Item, ranges: Sequence[Any], notes: Notes) -> dict[int, Decimal]:
     """Return class -> share of interruptions: ``5-10%`` is 0.10.
 
     The open class at the end is its start and 5 per cent more.
     """
     results = {}
-    for entry in view["ranges"].items():
-        label, index = entry["label"].text(), entry["index"].whole(0, maximum=100)
+    for k, entry in enumerate(ranges):
+        label = entry.label
         value = decimal(label.strip("<>% ").rpartition("-")[2])
         if value is None or not 0 <= value <= 95:
-            raise entry.fault(
-                f"the range {label[:40]!a} cannot be read", "legal: such as <5%, 5-10%, >20%"
+            raise item.place.fault(
+                f"the range {label[:40]!a} cannot be read",
+                "legal: such as <5%, 5-10%, >20%",
+                *("ranges", k),
             )
         if label.startswith(">"):
             value += 5
@@ -382,7 +411,7 @@ def _shares(view: View, notes: Notes) -> dict[int, Decimal]:
                 "assumption",
                 f"the class of interruption {label} has no upper end: {value} per cent",
             )
-        results[index] = value / 100
+        results[entry.index or 0] = value / 100
     return results
 
 

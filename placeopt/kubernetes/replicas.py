@@ -10,23 +10,21 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from placeopt.kubernetes.admission import Admission
+from placeopt.kubernetes.admission import (
+    Admission,
+    Changing,
+    PodSize,
+    as_scheduled,
+    effective,
+    under_way,
+)
 from placeopt.kubernetes.calls import Key
-from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.labels import is_served
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import (
-    Amounts,
-    Pod,
-    PodSpec,
-    Workload,
-    amounts,
-)
-from placeopt.kubernetes.reading import View
-from placeopt.kubernetes.rollouts import Changing, under_way
-from placeopt.kubernetes.sizes import PodSize, as_scheduled, effective
+from placeopt.kubernetes.names import is_served
+from placeopt.kubernetes.notes import note, tolerated
+from placeopt.kubernetes.objects import Pod, PodSpec, Workload
+from placeopt.kubernetes.values import Amounts
 from placeopt.kubernetes.volumes import (
     Attached,
     attached_by,
@@ -102,7 +100,7 @@ class Replica:
     @property
     def is_served(self) -> bool:
         """Whether it gets a machine of its own, which no plan knows."""
-        return is_served(self.spec.view["schedulerName"].text(), self.labels)
+        return is_served(self.spec.scheduler_name, self.labels)
 
     @property
     def label(self) -> str:
@@ -165,7 +163,7 @@ def _taken(cluster: ClusterObjects) -> set[tuple[str, str]]:
 
 def _nominated(pod: Pod) -> str:
     """Return the node on which the scheduler makes room for a pod that waits; empty for none."""
-    return pod.meta.view["status"]["nominatedNodeName"].name()
+    return str(pod.told.nominatedNodeName)
 
 
 def _why_left_out(
@@ -184,9 +182,9 @@ def _why_left_out(
         return "pods that are being deleted and have no node"
     if not rules.adopts:
         return "pods that no node runs (pending)"
-    if is_served(pod.spec.view["schedulerName"].text(), pod.meta.labels):
+    if is_served(pod.spec.scheduler_name, pod.meta.labels):
         return "pods that wait for a machine of their own (Fargate)"
-    if pod.spec.is_gated:
+    if pod.spec.scheduling_gates:
         return "pods with scheduling gates: the scheduler is told not to start them yet"
     if is_expendable(cluster, pod.spec, rules.expendable):
         return "pods that wait and are expendable (--expendable)"
@@ -241,22 +239,20 @@ def _resized(cluster: ClusterObjects, pod: Pod) -> tuple[frozenset[str], bool]:
     And whether one asks for more than the limit that its template gives to copies.
     """
     result, over = set(), False
-    with tolerated():
-        template = cluster.template_of(pod)
-        for c in (c for c in pod.spec.lasting if c.name in template):
-            made = template[c.name]
-            for now, wanted, limit in zip(c.requests, made.requests, made.limits, strict=True):
-                if wanted is not None and now != wanted:
-                    result.add(c.name)
-                    over |= limit is not None and (now or 0) > limit
+    template = cluster.template_of(pod)
+    for c in (c for c in pod.spec.lasting if c.name in template):
+        made = template[c.name]
+        for now, wanted, limit in zip(c.requests, made.requests, made.limits, strict=True):
+            if wanted is not None and now != wanted:
+                result.add(c.name)
+                over |= limit is not None and (now or 0) > limit
     return frozenset(result), over
 
 
 def _why_expendable(cluster: ClusterObjects, spec: PodSpec, rules: MovingRules) -> str:
     """Return that a pod is expendable, empty where it is not."""
-    with tolerated():
-        if is_expendable(cluster, spec, rules.expendable):
-            return f"pods of a lower priority than {rules.expendable} (--expendable)"
+    if is_expendable(cluster, spec, rules.expendable):
+        return f"pods of a lower priority than {rules.expendable} (--expendable)"
     return ""
 
 
@@ -315,7 +311,7 @@ def _replicas(
         if workload.replicas == 0:
             note("left-out", "workloads of no replicas", label)
             continue
-        if workload.spec.is_gated:
+        if workload.spec.scheduling_gates:
             text = "pods with scheduling gates: the scheduler is told not to start them yet"
             note("left-out", text, label)
             continue
@@ -328,7 +324,7 @@ def _replicas(
             size = effective(workload.spec, policy, label)
         count = 1 if kind == "DaemonSet" else workload.replicas
         if len(results) + count > MAX_REPLICAS:
-            raise workload.meta.view.fault(
+            raise workload.meta.place.fault(
                 f"more than {MAX_REPLICAS:,} replicas in all", "plan fewer at once: --namespace"
             )
         for k in range(count):
@@ -369,9 +365,9 @@ def default_requests(cluster: ClusterObjects, namespace: str) -> Amounts:
     Where they say none it is their limit, the largest one, or the smallest request.
     """
     cpu = memory = None
-    for limit in cluster.limit_ranges.get(namespace, ()):
-        for default in (limit["defaultRequest"], limit["default"], limit["max"], limit["min"]):
-            one, other = amounts(default)
+    for limit in cluster.limits_of_containers(namespace):
+        for default in (limit.defaultRequest, limit.default, limit.max, limit.min):
+            one, other = default.amounts
             cpu, memory = one if cpu is None else cpu, other if memory is None else memory
     return cpu, memory
 
@@ -389,29 +385,16 @@ def grouped(units: Iterable[U], of: Callable[[U], T]) -> dict[T, list[U]]:
     return results
 
 
-#: Priorities that users may give: system classes are above.
-LEAST, MOST = -(2**31), 2**31 - 1
-
-
 def priority_of(cluster: ClusterObjects, spec: PodSpec) -> int:
     """Return the priority of a pod: its own, that of its class, of the default class, 0."""
-    if spec.view["priority"]:
-        return _integer(spec.view["priority"])
-    name = spec.view["priorityClassName"].text()
-    if name:
-        result = cluster.priorities.get(name)
-        return 0 if result is None else _integer(result["value"])
-    default = (view for view in cluster.priorities.values() if view["globalDefault"].flag())
-    return max((_integer(view["value"]) for view in default), default=0)
+    if spec.priority is not None:
+        return spec.priority
+    known = cluster.priorities
+    if name := spec.priority_class_name:
+        return (known[name].value or 0) if name in known else 0
+    return max((one.value or 0 for one in known.values() if one.globalDefault), default=0)
 
 
 def is_expendable(cluster: ClusterObjects, spec: PodSpec, below: int | None) -> bool:
     """Return whether a pod's priority is lower than `below`; None lets no pod be expendable."""
     return below is not None and priority_of(cluster, spec) < below
-
-
-def _integer(view: View) -> int:
-    value = view.value
-    if isinstance(value, bool) or not isinstance(value, int) or not LEAST <= value <= MOST:
-        raise view.fault("a priority that is no number", f"legal: a whole number from {LEAST:,}")
-    return value

@@ -10,30 +10,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from placeopt.core.files.documents import Document
-from placeopt.kubernetes.budgets import budgets_of
 from placeopt.kubernetes.capacity import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.faults import tolerated
-from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.objects import HostPort, selects
+from placeopt.kubernetes.notes import note, tolerated
+from placeopt.kubernetes.objects import HostPort
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.pinned import budgets_of
 from placeopt.kubernetes.replicas import Replica, grouped
+from placeopt.kubernetes.values import Requirement, Selector, Spread, Term, selects
 from placeopt.kubernetes.volumes import SHARED, claims_of
 
 HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
-_HARD, _SOFT = (
-    "requiredDuringSchedulingIgnoredDuringExecution",
-    "preferredDuringSchedulingIgnoredDuringExecution",
-)
 #: The label that a ReplicaSet gives to its pods, and the fields that name such labels.
 _HASH = "pod-template-hash"
-_KEYS = {"matchLabelKeys": "In", "mismatchLabelKeys": "NotIn"}
+_KEYS = {"match_label_keys": "In", "mismatch_label_keys": "NotIn"}
 #: What rules call the domains of a topology key.
 _PER = {HOSTNAME: "node"}
 
@@ -110,16 +105,16 @@ class _Reader:
         self.where: dict[int, list[str]] = {}
         for unit, name in self.site.residents:
             self.where.setdefault(id(unit), []).append(name)
-        self.named: dict[str, str] = {}
-        self.members: dict[str, _Chosen] = {}
+        self.named: dict[Hashable, str] = {}
+        self.members: dict[Hashable, _Chosen] = {}
         self.said: set[str] = set()
         self.spread_over: dict[tuple[object, ...], str | None] = {}
 
     def read(self) -> PodRules:
         self._allowed()
-        holders: dict[str, list[Replica]] = {}
+        holders: dict[Hashable, list[Replica]] = {}
         for unit in self.site.units:
-            if unit.spec.affinity or unit.spec.view["topologySpreadConstraints"]:
+            if any(True for _ in affinity_terms(unit)) or unit.spec.spread:
                 holders.setdefault(_signature(unit), []).append(unit)
         for own in holders.values():
             with tolerated():
@@ -162,8 +157,8 @@ class _Reader:
         """
         for own in grouped(self.site.units, lambda unit: unit.key).values():
             spec = own[0].spec
-            silent = not spec.view["topologySpreadConstraints"].value
-            if silent and not spec.affinity["podAntiAffinity"].value and len(own) > 1:
+            anti = spec.affinity.anti
+            if not (spec.spread or anti.required or anti.weighted) and len(own) > 1:
                 text = "workloads that ask for no spread: all their replicas may end on one node"
                 note("assumption", text, f"{own[0].namespace}/{own[0].workload}")
 
@@ -239,29 +234,29 @@ class _Reader:
                 toward = self._toward(unit, terms, mine, kind, adopted)
                 for term in terms:
                     self._add(mine, who, toward, term, {"kind": kind, **_soft(soft)})
-        for term in unit.spec.view["topologySpreadConstraints"].items():
-            soft = term["whenUnsatisfiable"].text("DoNotSchedule") == "ScheduleAnyway"
-            rule: Document = {"kind": "spread", **_soft(soft)}
-            rule["max_skew"] = term["maxSkew"].whole(1)
-            if term["minDomains"] and not soft:
-                rule["min_domains"] = term["minDomains"].whole(1)
+        for term in unit.spec.spread:
+            soft = term.when_unsatisfiable == "ScheduleAnyway"
+            rule: Document = {"kind": "spread", **_soft(soft), "max_skew": term.max_skew}
+            if term.min_domains is not None and not soft:
+                rule["min_domains"] = term.min_domains
             if (where := self._among(unit, term, soft)) is not None:
                 rule["among"] = where
-            if not soft and term["topologyKey"].text() == HOSTNAME:
+            if not soft and term.topology_key == HOSTNAME:
                 rule["shrinks"] = True  # steps delete the nodes that they empty
             for adopted in _readings(unit, [term], soft):
                 toward = self._toward(unit, [term], mine, "spread", adopted)
                 self._add(mine, who, toward, term, {**rule})
 
-    def _among(self, unit: Replica, term: View, soft: bool) -> str | None:
+    def _among(self, unit: Replica, term: Spread, soft: bool) -> str | None:
         """Return the node set over which a spread counts, None for all nodes.
 
         Nodes that take nothing count where it is required, and not where it is preferred; nodes
         that lack the key of any required spread count for none.
         """
-        keys = frozenset() if soft else frozenset(_hard_keys(unit) - _PER.keys())
-        by_affinity = term["nodeAffinityPolicy"].text("Honor") != "Ignore"
-        by_taints = term["nodeTaintsPolicy"].text("Ignore") == "Honor"
+        required = {one.topology_key for one in unit.spec.spread if one.is_required}
+        keys = frozenset() if soft else frozenset(required - _PER.keys())
+        by_affinity = term.node_affinity_policy != "Ignore"
+        by_taints = term.node_taints_policy == "Honor"
         key = soft, keys, by_affinity, by_taints, unit.spec.about_nodes
         if key not in self.spread_over:
             where = frozenset(
@@ -278,14 +273,14 @@ class _Reader:
         return self.spread_over[key]
 
     def _add(
-        self, mine: list[Replica], who: str, toward: str | None, term: View, rule: Document
+        self, mine: list[Replica], who: str, toward: str | None, term: Term, rule: Document
     ) -> None:
         soft, what = "soft" in rule, _WORDS[rule["kind"]]
         if toward is None:
             if rule["kind"] == "together" and "soft" not in rule:
                 self._hold(mine, "pods with required affinity to pods that the files do not have")
             return
-        key = term["topologyKey"].text()
+        key = term.topology_key
         rule |= {"group": who, "per": _PER.get(key, key)}
         if toward != who:
             rule["toward"] = toward
@@ -323,7 +318,7 @@ class _Reader:
     def _toward(
         self,
         unit: Replica,
-        terms: Sequence[View],
+        terms: Sequence[Term],
         mine: list[Replica],
         kind: str,
         adopted: bool = False,
@@ -344,22 +339,21 @@ class _Reader:
         return self._group(name, chosen.members, residents)
 
     def _selected(
-        self, unit: Replica, terms: Sequence[View], adopted: bool = False
+        self, unit: Replica, terms: Sequence[Term], adopted: bool = False
     ) -> tuple[str, _Chosen]:
         """Return what all of some terms select, and a name for it; see `_readings`."""
-        existing = [
-            (self._spaces(unit, term), selector_of(unit, term, adopted), term) for term in terms
-        ]
-        key = json.dumps([k[:2] for k in existing], sort_keys=True, default=str)
-        if key not in self.members:
-            views = [View(s, t.source, t.document, t.parent, t.key) for _, s, t in existing]
-            spaces = sorted(set.intersection(*(set(spaces) for spaces, _, _ in existing)))
+        existing = tuple((self._spaces(unit, t), selector_of(unit, t, adopted)) for t in terms)
+        if existing not in self.members:
+            spaces = sorted(set.intersection(*(set(spaces) for spaces, _ in existing)))
             alike = (own for s in spaces for own in self.by_space.get(s, ()))
-            self.members[key] = self._chosen(
-                u for own in alike if all(selects(v, own[0].labels) for v in views) for u in own
+            self.members[existing] = self._chosen(
+                u
+                for own in alike
+                if all(selects(selector, own[0].labels) for _, selector in existing)
+                for u in own
             )
-        names = (f"{'+'.join(spaces)[:80]}/{in_words(s)}" for spaces, s, _ in existing)
-        return " and ".join(dict.fromkeys(names)), self.members[key]
+        names = (f"{'+'.join(spaces)[:80]}/{in_words(s)}" for spaces, s in existing)
+        return " and ".join(dict.fromkeys(names)), self.members[existing]
 
     def _chosen(self, units: Iterable[Replica]) -> _Chosen:
         """Return some units as a term counts them."""
@@ -375,22 +369,22 @@ class _Reader:
 
     def _residents_keep_away(self) -> None:
         """Add the required anti-affinity of what no plan touches: it keeps others away."""
-        holders: dict[str, list[Replica]] = {}
+        holders: dict[Hashable, list[Replica]] = {}
         for unit, _ in {id(u): (u, n) for u, n in self.site.residents}.values():
-            if unit.spec.affinity["podAntiAffinity"][_HARD].value:
+            if unit.spec.affinity.anti.required:
                 holders.setdefault(_signature(unit), []).append(unit)
         for own in holders.values():
             with tolerated():
-                for term in own[0].spec.affinity["podAntiAffinity"][_HARD].items():
+                for term in own[0].spec.affinity.anti.required:
                     self._keep_away(own, term)
 
-    def _keep_away(self, mine: list[Replica], term: View) -> None:
+    def _keep_away(self, mine: list[Replica], term: Term) -> None:
         if not self._selected(mine[0], [term])[1].members:
             return
         toward, chosen = self._toward(mine[0], [term], mine, "apart"), self._chosen(mine)
         name = f"{mine[0].namespace}/{mine[0].workload} (comes with nodes)"
         who = self._group(name, [], chosen.keeping_away)
-        key = term["topologyKey"].text()
+        key = term.topology_key
         self.found.keys |= {key} - _PER.keys()
         rule = {"kind": "apart", "group": who, "per": _PER.get(key, key), "toward": toward}
         self.found.rules.append(rule)
@@ -424,10 +418,10 @@ class _Reader:
         shared = dict[tuple[str, str], bool]()
         for unit in (u for u in self.site.units if u.node is None):
             for name, spec in claims_of(self.objects, unit.namespace, unit.name, unit.spec):
-                if spec is not None and not spec["volumeName"]:
+                if spec is not None and not spec.volume_name:
                     key = unit.namespace, name
                     sharers.setdefault(key, []).append(unit)
-                    shared[key] = any(mode.text() in SHARED for mode in spec["accessModes"].items())
+                    shared[key] = not SHARED.isdisjoint(spec.access_modes)
         for key, own in sharers.items():
             if len(own) > 1:
                 zoned = shared[key] and all(node.zone for node in self.every.values())
@@ -442,7 +436,7 @@ class _Reader:
 
     def _group(self, name: str, members: list[int], residents: Counter[str] | None = None) -> str:
         """Return the name of a group of replicas, made once; `residents` by their nodes."""
-        key = json.dumps([members, sorted((residents or {}).items())])
+        key = tuple(members), frozenset((residents or {}).items())
         if key not in self.named:
             shown = name[:200]
             while shown in self.said:
@@ -455,20 +449,13 @@ class _Reader:
                 self.found.residents.setdefault(node, {})[shown] = count
         return self.named[key]
 
-    def _spaces(self, unit: Replica, term: View) -> list[str]:
+    def _spaces(self, unit: Replica, term: Term) -> tuple[str, ...]:
         """Return the namespaces whose pods a term is about."""
-        values_in = {s.text() for s in term["namespaces"].items()}
-        selector = term["namespaceSelector"]
-        if selector.value is not None:
-            labels = self.objects.namespaces
-            for space in self.by_space:
-                existing = {"kubernetes.io/metadata.name": space, **labels.get(space, {})}
-                if selects(selector, existing):
-                    values_in.add(space)
-            if selector.mapping() and not labels:
-                text = "namespace selectors, of namespaces that the files do not have: by name only"
-                note("assumption", text, unit.label)
-        return sorted(values_in) if values_in or selector.value is not None else [unit.namespace]
+        labels, selector = self.objects.namespaces, term.namespace_selector
+        if selector is not None and selector != Selector() and not labels:
+            text = "namespace selectors, of namespaces that the files do not have: by name only"
+            note("assumption", text, unit.label)
+        return spaces_of(unit, term, {space: labels.get(space, {}) for space in self.by_space})
 
 
 def _by_labels(units: Iterable[Replica]) -> list[list[Replica]]:
@@ -487,37 +474,41 @@ def _soft(soft: bool) -> Document:
     return {"soft": True} if soft else {}
 
 
-def _signature(unit: Replica) -> str:
-    """Return a text that is the same for replicas that say the same of other pods."""
-    labels = json.dumps([unit.namespace, unit.workload, unit.labels], sort_keys=True)
-    return labels + unit.spec.about_pods
+def _signature(unit: Replica) -> Hashable:
+    """Return a key that is the same for replicas that say the same of other pods."""
+    return unit.namespace, unit.workload, frozenset(unit.labels.items()), unit.spec.about_pods
 
 
-def affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, list[View]]]:
+def affinity_terms(unit: Replica) -> Iterator[tuple[str, bool, Sequence[Term]]]:
     """Yield (kind of rule, whether it is soft, terms) of a pod's affinity to other pods.
 
     Company is whom all required terms of affinity select; every other term is one by itself.
     """
-    affinity, anti = unit.spec.affinity["podAffinity"], unit.spec.affinity["podAntiAffinity"]
-    if together := list(affinity[_HARD].items()):
-        yield "together", False, together
-    for term in anti[_HARD].items():
+    affinity, anti = unit.spec.affinity.pods, unit.spec.affinity.anti
+    if affinity.required:
+        yield "together", False, affinity.required
+    for term in anti.required:
         yield "apart", False, [term]
-    for kind, terms in (("together", affinity), ("apart", anti)):
-        for weighted in terms[_SOFT].items():
-            yield kind, True, [weighted["podAffinityTerm"]]
+    for kind, side in (("together", affinity), ("apart", anti)):
+        for term in side.preferred:
+            yield kind, True, [term]
 
 
-def _hard_keys(unit: Replica) -> set[str]:
-    """Return the topology keys of the required spread constraints of a pod."""
-    return {
-        term["topologyKey"].text()
-        for term in unit.spec.view["topologySpreadConstraints"].items()
-        if term["whenUnsatisfiable"].text("DoNotSchedule") == "DoNotSchedule"
+def spaces_of(
+    unit: Replica, term: Term, labels: Mapping[str, Mapping[str, str]]
+) -> tuple[str, ...]:
+    """Return the namespaces whose pods a term of a pod is about, of namespaces with labels."""
+    if term.namespace_selector is None:
+        return tuple(sorted(set(term.namespaces))) or (unit.namespace,)
+    chosen = {
+        space
+        for space, own in labels.items()
+        if selects(term.namespace_selector, {"kubernetes.io/metadata.name": space, **own})
     }
+    return tuple(sorted(chosen.union(term.namespaces)))
 
 
-def _readings(unit: Replica, terms: Sequence[View], soft: bool) -> tuple[bool, ...]:
+def _readings(unit: Replica, terms: Sequence[Term], soft: bool) -> tuple[bool, ...]:
     """Return how some terms are read: of a copy when it is made, and of one that is adopted.
 
     A copy has no hash of the template before its ReplicaSet adopts it, so that a label key of the
@@ -525,31 +516,24 @@ def _readings(unit: Replica, terms: Sequence[View], soft: bool) -> tuple[bool, .
     """
     if soft or _HASH not in unit.labels:
         return (False,)
-    keys = (k.text() for t in terms for f in _KEYS for k in t[f].items())
+    keys = (key for term in terms for name in _KEYS for key in getattr(term, name))
     return (False, True) if _HASH in keys else (False,)
 
 
-def selector_of(unit: Replica, term: View, adopted: bool) -> Document | None:
+def selector_of(unit: Replica, term: Term, adopted: bool) -> Selector | None:
     """Return the label selector of a term, with its match label keys filled in."""
-    selector: Document | None = term["labelSelector"].value
-    if selector is None or not any(term[name] for name in _KEYS):
-        return selector
-    expressions = list(selector.get("matchExpressions") or ())
-    for name, operator in _KEYS.items():
-        for key in (key.text() for key in term[name].items()):
-            if key in unit.labels and (adopted or key != _HASH):
-                value = [unit.labels[key]]
-                expressions.append({"key": key, "operator": operator, "values": value})
-    return {**selector, "matchExpressions": expressions}
+    selector = term.label_selector
+    if selector is None:
+        return None
+    asked = tuple(
+        Requirement(key, operator, (unit.labels[key],))
+        for name, operator in _KEYS.items()
+        for key in getattr(term, name)
+        if key in unit.labels and (adopted or key != _HASH)
+    )
+    return Selector(selector.match_labels, (*selector.match_expressions, *asked))
 
 
-def in_words(selector: Document | None) -> str:
+def in_words(selector: Selector | None) -> str:
     """Return a selector in short."""
-    if not selector:
-        return "any" if selector is not None else "none"
-    words = [f"{k}={v}" for k, v in (selector.get("matchLabels") or {}).items()]
-    words += [
-        f"{e.get('key')} {e.get('operator')} {','.join(map(str, e.get('values') or ()))}".strip()
-        for e in selector.get("matchExpressions") or ()
-    ]
-    return ";".join(words)
+    return "none" if selector is None else selector.words

@@ -22,9 +22,9 @@ from pydantic import (
 
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.faults import Faults
-from placeopt.kubernetes.quantities import millicores, whole_bytes
-from placeopt.kubernetes.reading import LABEL, LABEL_KEY, read_text
+from placeopt.kubernetes.files import LABEL, LABEL_KEY, read_text
+from placeopt.kubernetes.notes import Faults
+from placeopt.kubernetes.values import millicores, whole_bytes
 from placeopt.kubernetes.yaml_reading import fault
 
 MAX_ROWS = 200_000

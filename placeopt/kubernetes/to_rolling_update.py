@@ -9,28 +9,28 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.architectures import keep_to_known
 from placeopt.kubernetes.capacity import is_control_plane
-from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.commitments import paid_shares
-from placeopt.kubernetes.labels import POOL, SPOT, lease_of
-from placeopt.kubernetes.notes import note
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import NodeOrigin
-from placeopt.kubernetes.parts import (
+from placeopt.kubernetes.cluster import (
     ImportedInstance,
+    ReadCluster,
     has_prices,
     node_origins,
     node_prices,
 )
+from placeopt.kubernetes.given import paid_shares
+from placeopt.kubernetes.instance import update_document
+from placeopt.kubernetes.machines import keep_to_known
+from placeopt.kubernetes.names import POOL, SPOT, lease_of
+from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import NodeOrigin
+from placeopt.kubernetes.pinned import keeps_its_node
 from placeopt.kubernetes.prices import PriceBook
-from placeopt.kubernetes.quantities import MIB
 from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.rolling_document import update_document
-from placeopt.kubernetes.staying import keeps_its_node
+from placeopt.kubernetes.values import MIB
 
 
-def build(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
+def rolling_update(cluster: ReadCluster, options: ImportOptions) -> ImportedInstance:
     """Return the instance of a cluster.
 
     Raises
@@ -84,10 +84,11 @@ def _priced_origins(
 ) -> dict[str, NodeOrigin]:
     """Return what the nodes are in the cluster, and what they cost."""
     book, wanted = cluster.prices or PriceBook(), _pools_asked(cluster.site.units)
+    priced = has_prices(cluster, options)
     return {
         name: known.model_copy(
             update={
-                "price": prices[name] if has_prices(cluster, options) else None,
+                "price": prices[name] if priced else None,
                 "paid": paid.get(name, 0.0),
                 "pool_asked": known.labels.get(POOL, "") in wanted,
                 "interruptions": book.interruptions(cluster.site.nodes[name], options.region)
@@ -130,10 +131,7 @@ def _pools_asked(units: Iterable[Replica]) -> set[str]:
     for unit in units:
         if POOL in unit.spec.selector:
             result.add(unit.spec.selector[POOL])
-        terms = unit.spec.affinity["nodeAffinity"][
-            "requiredDuringSchedulingIgnoredDuringExecution"
-        ]["nodeSelectorTerms"].items()
-        for term in (e for t in terms for e in t["matchExpressions"].items()):
-            if term["key"].value == POOL and term["operator"].value == "In":
-                result.update(value.text() for value in term["values"].items())
+        for term in unit.spec.affinity.nodes.required.requirements:
+            if term.key == POOL and term.operator == "In":
+                result.update(term.values)
     return result

@@ -15,30 +15,21 @@ from dataclasses import dataclass, replace
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.admission import Admission
-from placeopt.kubernetes.budgets import Interruption, broken_budgets, budgets_by_pod
+from placeopt.kubernetes.admission import NOTHING_ASKED, Admission, as_scheduled, resized, under_way
 from placeopt.kubernetes.calls import Latencies, WorkloadGraph
 from placeopt.kubernetes.capacity import reasons_against, site, to_come
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.export.steps_document import NodeToBuy, StepRecord, StepsDocument
-from placeopt.kubernetes.labels import completed, drivers_in
+from placeopt.kubernetes.export.script import NodeToBuy, StepRecord, StepsDocument
+from placeopt.kubernetes.instance import rules_document
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.objects import (
-    HOST_PORT,
-    MANY_PODS,
-    KubernetesNode,
-    ObjectMeta,
-    PodSpec,
-)
+from placeopt.kubernetes.names import completed, drivers_in
+from placeopt.kubernetes.objects import HOST_PORT, MANY_PODS, KubernetesNode, PodSpec, of_table
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.quantities import MIB, millicores, whole_bytes
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.pinned import Interruption, broken_budgets, budgets_by_pod
 from placeopt.kubernetes.replicas import Replica, unit_of, unit_of_template, units
-from placeopt.kubernetes.rolling_document import rules_document
-from placeopt.kubernetes.rollouts import under_way
 from placeopt.kubernetes.rules import pod_rules
-from placeopt.kubernetes.sizes import NOTHING_ASKED, as_scheduled, resized
+from placeopt.kubernetes.values import MIB, millicores, whole_bytes
 from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limits_of
 from placeopt.rolling_update.document import UpdateRule
 from placeopt.rolling_update.instance import RollingUpdate
@@ -139,10 +130,9 @@ def _replica(record: StepRecord) -> tuple[str, str, str | None]:
 
 def _bought(node: NodeToBuy, drivers: Mapping[str, str]) -> KubernetesNode:
     """Return a node that is to be bought, with the room that the plan gives it."""
-    nothing = View.nothing()
     pairs = (taint.rpartition(":") for taint in node.taints)
     return KubernetesNode(
-        meta=ObjectMeta(nothing, "", node.name, completed(node.labels, drivers)),
+        meta=of_table(node.name, completed(node.labels, drivers)),
         cpu=node.cpu_millicores,
         memory=node.memory_mib * MIB,
         further={"pods": MANY_PODS, **node.resources},
@@ -274,7 +264,7 @@ class _Course:
         change = self.changing.get(unit.owner)
         if change is not None and self.where[k] is not None:
             yield f"it is a pod {change.text}: the controller may end the copy instead"
-        if spec.is_gated:
+        if spec.scheduling_gates:
             yield "the pod has scheduling gates"
         yield from reasons_against(self.objects, unit, node)
         yield from self._lacking(_amounts(spec), node)

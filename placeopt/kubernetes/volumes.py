@@ -5,14 +5,13 @@ As kube-scheduler asks it: VolumeBinding, VolumeZone, NodeVolumeLimits, VolumeRe
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.objects import KubernetesNode, PodSpec, quantity, selects, term_holds
-from placeopt.kubernetes.quantities import whole_bytes
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, PodSpec
+from placeopt.kubernetes.values import selects
 
 #: What the documents of rolling updates call the volumes of a driver that a node can attach.
 RESOURCE = "volumes of "
@@ -43,7 +42,7 @@ class Claim(NamedTuple):
     """A claim of a pod: its name, and its spec; no spec where the files do not have it."""
 
     name: str
-    spec: View | None
+    spec: ClaimSpec | None
 
 
 class Attached(NamedTuple):
@@ -56,13 +55,12 @@ class Attached(NamedTuple):
 def claims_of(cluster: ClusterObjects, namespace: str, pod: str, spec: PodSpec) -> list[Claim]:
     """Return the claims of a pod; one that is made with the pod has the spec of its template."""
     results = []
-    for name, kind, claim in spec.volumes:
-        if kind == "persistentVolumeClaim":
-            results.append(Claim(claim, cluster.claims.get((namespace, claim))))
-        elif kind == "ephemeral":
-            made = f"{pod}-{name}"
-            view = next(v for v in spec.view["volumes"].items() if v["name"].value == name)
-            own = view["ephemeral"]["volumeClaimTemplate"]["spec"]
+    for volume in spec.volumes:
+        if volume.kind == "persistentVolumeClaim":
+            known = cluster.claims.get((namespace, volume.claim))
+            results.append(Claim(volume.claim, known))
+        elif volume.kind == "ephemeral":
+            made, own = f"{pod}-{volume.name}", volume.said.volumeClaimTemplate.spec
             results.append(Claim(made, cluster.claims.get((namespace, made), own)))
     return results
 
@@ -70,108 +68,89 @@ def claims_of(cluster: ClusterObjects, namespace: str, pod: str, spec: PodSpec) 
 # -- from where a volume is reached ----------------------------------------------------------------
 
 
-def storage_class(cluster: ClusterObjects, claim: View) -> View | None:
+def storage_class(cluster: ClusterObjects, claim: ClaimSpec) -> Any:
     """Return the class of a claim, the default class where it names none; None if not on file."""
-    if claim["storageClassName"]:
-        return cluster.classes.get(claim["storageClassName"].text())
-    marked = (
-        view
-        for view in cluster.classes.values()
-        if view["metadata"]["annotations"].mapping().get(_DEFAULT) == "true"
-    )
-    return next(marked, None)
+    if claim.storage_class_name is not None:
+        return cluster.classes.get(claim.storage_class_name)
+    every = cluster.classes.values()
+    return next((c for c in every if c.metadata.annotations.get(_DEFAULT) == "true"), None)
 
 
 def is_for_one_pod(claim: Claim) -> bool:
     """Return whether one pod at a time may have the volume of a claim."""
-    modes = () if claim.spec is None else claim.spec["accessModes"].items()
-    return any(mode.text() == "ReadWriteOncePod" for mode in modes)
+    return claim.spec is not None and "ReadWriteOncePod" in claim.spec.access_modes
 
 
-def waits_for_volume(cluster: ClusterObjects, claim: View) -> bool:
+def waits_for_volume(cluster: ClusterObjects, claim: ClaimSpec) -> bool:
     """Return whether a claim has to be bound before its pod is looked at."""
-    if claim["volumeName"]:
+    if claim.volume_name:
         return False
-    if claim["storageClassName"].value == "":
+    if claim.storage_class_name == "":
         return True
     known = storage_class(cluster, claim)
-    return known is not None and known["volumeBindingMode"].text("Immediate") == "Immediate"
+    return known is not None and known.volumeBindingMode in ("", "Immediate")
 
 
-def signature(cluster: ClusterObjects, claim: View) -> str:
-    """Return a text that is the same for claims that are reached from the same nodes."""
-    if name := claim["volumeName"].text():
-        volume = cluster.volumes.get(name)
-        if volume is None:
-            return ""
-        terms = volume["spec"]["nodeAffinity"]["required"].value
-        labels = volume["metadata"]["labels"].mapping()
-        return json.dumps([terms, {k: labels.get(k) for pair in _ZONES for k in pair}])
-    return json.dumps(claim.value, sort_keys=True, default=str)
+def signature(cluster: ClusterObjects, claim: ClaimSpec) -> Hashable:
+    """Return a key that is the same for claims that are reached from the same nodes."""
+    if not claim.volume_name:
+        return claim
+    volume = cluster.volumes.get(claim.volume_name)
+    if volume is None:
+        return ""
+    labels = (volume.metadata.labels.get(key) for pair in _ZONES for key in pair)
+    return (volume.spec.nodeAffinity.required, *labels)
 
 
-def why_not(cluster: ClusterObjects, claim: View, node: KubernetesNode) -> str:
+def why_not(cluster: ClusterObjects, claim: ClaimSpec, node: KubernetesNode) -> str:
     """Return why a node does not reach the volume of a claim, empty where it does.
 
     What is not on file is reached from everywhere.
     """
-    if claim["volumeName"]:
-        volume = cluster.volumes.get(claim["volumeName"].text())
+    if claim.volume_name:
+        volume = cluster.volumes.get(claim.volume_name)
         return "" if volume is None else _why_not_bound(volume, node)
     if waits_for_volume(cluster, claim):
         return "pod has unbound immediate PersistentVolumeClaims"
     known = storage_class(cluster, claim)
     if known is None or any(_suits(v, claim, node) for v in cluster.volumes.values()):
         return ""
-    if known["provisioner"].text() == _STATIC:
+    if known.provisioner == _STATIC:
         return "node(s) didn't find available persistent volumes to bind"
-    terms = list(known["allowedTopologies"].items())
-    if not terms or any(_is_within(term, node) for term in terms):
+    terms, labels = known.allowedTopologies, node.meta.labels
+    if not terms or any(
+        all(labels.get(e.key) in e.values for e in term.matchLabelExpressions) for term in terms
+    ):
         return ""
-    name = known["metadata"]["name"].text()
+    name = known.metadata.name
     return f"node(s) are not where StorageClass {name} makes volumes (allowedTopologies)"
 
 
-def _why_not_bound(volume: View, node: KubernetesNode) -> str:
-    if not _is_near(volume, node):
+def _why_not_bound(volume: Any, node: KubernetesNode) -> str:
+    if not volume.spec.nodeAffinity.required.holds(node.name, node.meta.labels):
         return "node(s) had volume node affinity conflict"
-    labels, own = volume["metadata"]["labels"].mapping(), node.meta.labels
+    labels, own = volume.metadata.labels, node.meta.labels
     for keys in _ZONES:
-        legal = [str(labels[key]).split("__") for key in keys if key in labels]
+        legal = [labels[key].split("__") for key in keys if key in labels]
         where = [own[key] for key in keys if key in own]
         if legal and where and where[0] not in legal[0]:
             return "node(s) had no available volume zone"
     return ""
 
 
-def _is_near(volume: View, node: KubernetesNode) -> bool:
-    terms = list(volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].items())
-    return not terms or any(term_holds(term, node) for term in terms)
-
-
-def _is_within(term: View, node: KubernetesNode) -> bool:
-    """Return whether a node is where a term of allowed topologies says."""
-    return all(
-        node.meta.labels.get(e["key"].text()) in [v.text() for v in e["values"].items()]
-        for e in term["matchLabelExpressions"].items()
-    )
-
-
-def _suits(volume: View, claim: View, node: KubernetesNode) -> bool:
+def _suits(volume: Any, claim: ClaimSpec, node: KubernetesNode) -> bool:
     """Return whether a claim could be bound to a volume that is free, on a node."""
-    spec = volume["spec"]
-    if spec["claimRef"] or spec["storageClassName"].text() != claim["storageClassName"].text():
+    spec = volume.spec
+    if spec.claimRef is not None or spec.storageClassName != (claim.storage_class_name or ""):
         return False
-    modes = {mode.text() for mode in spec["accessModes"].items()}
-    wanted = {mode.text() for mode in claim["accessModes"].items()}
-    size = quantity(spec["capacity"]["storage"], whole_bytes, capacity=True) or 0
-    need = quantity(claim["resources"]["requests"]["storage"], whole_bytes) or 0
-    labels = volume["metadata"]["labels"].labels()
-    chosen = claim["selector"].value is None or selects(claim["selector"], labels)
-    kinds = {view["volumeMode"].text("Filesystem") for view in (spec, claim)}
-    return (
-        wanted <= modes and size >= need and chosen and len(kinds) == 1 and _is_near(volume, node)
-    )
+    labels, own = node.meta.labels, volume.metadata.labels
+    size = spec.capacity.get("storage", Fraction())
+    need = claim.resources.requests.get("storage", Fraction())
+    chosen = claim.selector is None or selects(claim.selector, own)
+    alike = (spec.volumeMode or "Filesystem") == claim.volume_mode
+    modes = set(claim.access_modes) <= set(spec.accessModes)
+    near = spec.nodeAffinity.required.holds(node.name, labels)
+    return modes and size >= need and chosen and alike and near
 
 
 # -- how many a node attaches ----------------------------------------------------------------------
@@ -190,43 +169,45 @@ def attached_by(
         if claim.spec is not None
         for attached in _attached(cluster, namespace, claim.name, claim.spec)
     }
-    for view in spec.view["volumes"].items():
-        results.update(_in_tree(view))
+    for volume in spec.volumes:
+        results.update(_in_tree(volume.kind, volume.said))
     return frozenset(one for one in results if one.driver in existing)
 
 
 def _attached(
-    cluster: ClusterObjects, namespace: str, name: str, claim: View
+    cluster: ClusterObjects, namespace: str, name: str, claim: ClaimSpec
 ) -> Iterator[Attached]:
-    if claim["volumeName"]:
-        volume = cluster.volumes.get(claim["volumeName"].text())
+    if claim.volume_name:
+        volume = cluster.volumes.get(claim.volume_name)
         if volume is not None:
-            yield from _of_volume(volume["spec"])
+            yield from _of_volume(volume.spec)
         return
     known = storage_class(cluster, claim)
-    if known is not None and (maker := known["provisioner"].text()) != _STATIC:
-        yield Attached(_MIGRATED.get(maker, maker), f"{namespace}/{name}")
+    if known is not None and known.provisioner != _STATIC:
+        yield Attached(_MIGRATED.get(known.provisioner, known.provisioner), f"{namespace}/{name}")
 
 
-def _of_volume(spec: View) -> Iterator[Attached]:
-    if spec["csi"]:
-        yield Attached(spec["csi"]["driver"].text(), spec["csi"]["volumeHandle"].text())
-    yield from _in_tree(spec)
+def _of_volume(spec: Any) -> Iterator[Attached]:
+    if spec.csi is not None:
+        yield Attached(spec.csi.driver, spec.csi.volumeHandle)
+    for kind in _IN_TREE:
+        if getattr(spec, kind) is not None:
+            yield from _in_tree(kind, getattr(spec, kind))
 
 
-def _in_tree(view: View) -> Iterator[Attached]:
-    for kind, (_, driver, key) in _IN_TREE.items():
-        if view[kind]:
-            yield Attached(driver, view[kind][key].text())
+def _in_tree(kind: str, said: Any) -> Iterator[Attached]:
+    if kind in _IN_TREE:
+        _, driver, key = _IN_TREE[kind]
+        yield Attached(driver, getattr(said, key))
 
 
 def attachments(cluster: ClusterObjects) -> Iterator[tuple[str, Attached]]:
     """Yield (node, volume) of what the files say is attached, whichever pod it is for."""
-    for spec in cluster.attachments:
-        volume = cluster.volumes.get(spec["source"]["persistentVolumeName"].text())
+    for one in cluster.attachments:
+        volume = cluster.volumes.get(one.spec.source.persistentVolumeName)
         if volume is not None:
-            for one in _of_volume(volume["spec"]):
-                yield spec["nodeName"].text(), one
+            for attached in _of_volume(volume.spec):
+                yield one.spec.nodeName, attached
 
 
 def limits_of(

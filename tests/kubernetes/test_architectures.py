@@ -10,9 +10,9 @@ import pytest
 from little_clusters import Json, container, deployment, imported, node, services, texts
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.architectures import of_machine_type
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.importing import Imported
+from placeopt.kubernetes.machines import of_machine_type
 from placeopt.kubernetes.notes import Notes
 
 ARM = (

@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from placeopt import api
 from placeopt.cli import app
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
+from placeopt.kubernetes.admission import PodSize
+from placeopt.kubernetes.given import NewRequests
 from placeopt.kubernetes.importing import Imported, import_files
-from placeopt.kubernetes.kinds import DUMP, KINDS, RESOURCES
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.new_requests import NewRequests
+from placeopt.kubernetes.names import DUMP, KINDS, RESOURCES
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.sizes import PodSize
 
 Json = dict[str, Any]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from placeopt.kubernetes.budgets import budgets_by_pod, budgets_of, hold_by_budgets, share_of
+from placeopt.kubernetes.admission import NOTHING_ASKED
 from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.pinned import budgets_by_pod, budgets_of, hold_by_budgets, share_of
 from placeopt.kubernetes.replicas import MovingRules, units
-from placeopt.kubernetes.sizes import NOTHING_ASKED
 
 RULES = MovingRules(policy=NOTHING_ASKED, adopts=True)
 

@@ -16,7 +16,7 @@ from placeopt.kubernetes.approval import approve
 from placeopt.kubernetes.approval_page import ApprovalPage, markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import Notes

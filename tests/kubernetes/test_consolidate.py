@@ -17,7 +17,7 @@ from placeopt.cli.screen import on_screen
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
 from placeopt.kubernetes.consolidate.pages import FILES, blocks, markdown
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify
 from placeopt.plot.blocks import html

@@ -9,9 +9,9 @@ import pytest
 from little_clusters import Json, deployment, imported, node
 
 from placeopt.core.errors import DocumentError
+from placeopt.kubernetes.files import with_folders, without_logs
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.reading import with_folders, without_logs
 
 OBJECTS = [node("n1"), node("n2"), *deployment("web", ["n1", "n2"]), *deployment("api", ["n1"])]
 LISTS = {"Node": "NodeList", "Pod": "PodList", "Deployment": "DeploymentList"}
@@ -97,8 +97,8 @@ def test_logs_are_cut_in_time() -> None:
     text = (
         log("p", "x" * 80 + "\n" * 200_000) + "==== START logs for container y ====\n" + "z\n" * 9
     )
-    assert without_logs(text).strip().startswith("==== START logs for container y")
-    assert without_logs("no logs") == "no logs"
+    assert without_logs(text.encode()).strip().startswith(b"==== START logs for container y")
+    assert without_logs(b"no logs") == b"no logs"
 
 
 def folder(top: Path) -> Path:

@@ -13,7 +13,7 @@ from placeopt import api
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.documents import validate
 from placeopt.kubernetes.approval import Approval
-from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.verify import verify_files
 
@@ -127,9 +127,9 @@ def test_what_waits_is_left_out(objects: list[Json], topic: str, said: str, tmp_
 
 @pytest.mark.parametrize("value", ["-10", 1.5, True, 2**40])
 def test_priorities_that_are_none(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="a priority that is no number"):
+    with pytest.raises(DocumentError, match=r"is not legal.*legal: a whole number"):
         imported(tmp_path, [*NODES, *PODS, *pause(priority=value)], rules={"expendable": 0})
-    with pytest.raises(DocumentError, match="a priority that is no number"):
+    with pytest.raises(DocumentError, match=r"is not legal.*legal: a whole number"):
         more = classes("low", value)
         objects = [*NODES, *PODS, *pause(priorityClassName="low"), more]
         imported(tmp_path, objects, rules={"expendable": 0})

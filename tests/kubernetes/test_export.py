@@ -22,7 +22,7 @@ from placeopt import cli
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.core.files.documents import parse_json
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.export import export, steps, steps_document
+from placeopt.kubernetes.export import export, script, steps
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import from_document
 from placeopt.rescheduling.instance import Rescheduling
@@ -711,7 +711,7 @@ def test_exported_steps_are_the_plan(
     front = placeopt.solve(problem, "repack" if kind == "rolling-update" else "greedy", seed=1)
     for point in front.points:
         text = export(problem, point.plan, form="json")
-        plan, sha = steps_document.replay(parse_json(text))
+        plan, sha = script.replay(parse_json(text))
         verdict = problem.evaluate(plan)
         assert (
             sha == problem.instance_name.sha256

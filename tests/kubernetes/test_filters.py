@@ -18,9 +18,9 @@ import pytest
 from placeopt import api
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.kubernetes.export import export
+from placeopt.kubernetes.given import read_new_requests
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))

@@ -13,13 +13,13 @@ import pytest
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
+from placeopt.kubernetes.admission import MissingRequests, PodSize, effective
+from placeopt.kubernetes.files import converted
+from placeopt.kubernetes.given import execution_times, read_new_requests
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.new_requests import execution_times, read_new_requests
-from placeopt.kubernetes.objects import pod_spec
+from placeopt.kubernetes.objects import PodSpec
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.reading import Source, View
-from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective
 
 Json = dict[str, Any]
 
@@ -176,7 +176,7 @@ def texts(done: Imported, topic: str) -> str:
 
 
 def spec_of(document: Json) -> Any:
-    return pod_spec(View(document, Source("f", json.dumps(document), is_json=True)))
+    return converted(document, PodSpec)
 
 
 def size_of(document: Json, *policy: str) -> PodSize:

@@ -325,14 +325,14 @@ def check_outcome(code: int, out: str, err: str, path: Path) -> None:
 def test_values_out_of_place(
     run: Run, tables: dict[str, Path], tmp_path: Path, target: str
 ) -> None:
-    """Every value of a manifest replaced by something else, a hundred times for each problem."""
+    """Every value of a manifest replaced by something else, 150 times for each problem."""
     import yaml
 
     documents = list(yaml.safe_load_all(SHOP))
     places = [(d, steps) for d, document in enumerate(documents) for steps in spots(document)]
     rng = np.random.default_rng(TARGETS.index(target))
     codes = []
-    for round_ in range(100):
+    for round_ in range(150):
         mutated = json.loads(json.dumps(documents))
         d, steps = places[int(rng.integers(len(places)))]
         holder = mutated[d]

@@ -15,7 +15,7 @@ import pytest
 from little_clusters import Json, container, deployment, imported, node, texts, written
 from planned import ends_of, every_point_runs, one_step
 
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify
 

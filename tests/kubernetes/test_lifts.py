@@ -17,17 +17,17 @@ from little_clusters import container, deployment
 from little_clusters import node as big
 
 from placeopt.kubernetes import manifests
+from placeopt.kubernetes.admission import MissingRequests
 from placeopt.kubernetes.consolidate import lifts as lifting
 from placeopt.kubernetes.consolidate import situation
 from placeopt.kubernetes.consolidate.answer import why_nodes_stay
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
 from placeopt.kubernetes.consolidate.situation import planned, solved
 from placeopt.kubernetes.consolidate.wishes import lifts_of
+from placeopt.kubernetes.given import read_new_requests
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.sizes import MissingRequests
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
 HOSTNAME = "kubernetes.io/hostname"
@@ -239,7 +239,7 @@ def test_nothing_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     base = planned(imported(tmp_path, cluster(3)))
     assert base.imported.changed(base.imported.cluster).document == base.imported.document
     monkeypatch.setattr(manifests, "objects_of", None)
-    monkeypatch.setattr(manifests.objects, "pod_spec", None)
+    monkeypatch.setattr(manifests, "read", None)
     savings = [one.saving for one in lifted(base, lifts_of(base))]
     assert savings and None not in savings
 

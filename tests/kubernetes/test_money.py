@@ -14,12 +14,11 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Point
-from placeopt.kubernetes.approval import Approval
+from placeopt.kubernetes.approval import Approval, Deployed, namespace_costs
 from placeopt.kubernetes.approval_page import approval_html, markdown
-from placeopt.kubernetes.commitments import read_commitments
+from placeopt.kubernetes.given import read_commitments
 from placeopt.kubernetes.importing import Imported
-from placeopt.kubernetes.labels import lease_of
-from placeopt.kubernetes.money import Deployed, namespace_costs
+from placeopt.kubernetes.names import lease_of
 from placeopt.kubernetes.prices import missing_price
 
 TYPES = (

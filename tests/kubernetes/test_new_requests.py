@@ -25,9 +25,9 @@ from placeopt.core.fronts.values import Point
 from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.export.script import StepsDocument, document
+from placeopt.kubernetes.given import read_new_requests
 from placeopt.kubernetes.importing import Imported
-from placeopt.kubernetes.new_requests import read_new_requests
 from placeopt.kubernetes.verify import verify_files
 
 Targets = dict[str, Json]

@@ -13,7 +13,7 @@ from little_clusters import Json, container, deployment, ended, imported, node, 
 
 from placeopt import api
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
-from placeopt.kubernetes.export.steps_document import document
+from placeopt.kubernetes.export.script import document
 from placeopt.kubernetes.importing import Imported
 
 POOL, LEASE = "karpenter.sh/nodepool", "karpenter.sh/capacity-type"

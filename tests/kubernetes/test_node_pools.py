@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from little_clusters import Json, deployment, imported, node, texts
 
-from placeopt.kubernetes.export.purchases import arrivals
+from placeopt.kubernetes.export.script import arrivals
 from placeopt.kubernetes.importing import Imported
 
 TYPES = (

@@ -27,7 +27,7 @@ from little_clusters import (
 )
 
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.machines import pods_on_eks
 from placeopt.kubernetes.verify import verify_files

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.quantities import LARGEST, mebibytes, millicores, parse, whole_bytes
+from placeopt.kubernetes.values import LARGEST, mebibytes, millicores, parse, whole_bytes
 
 SUFFIXES = (
     "",

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes import reading, yaml_reading
-from placeopt.kubernetes.reading import View, read
+from placeopt.kubernetes import files, yaml_reading
+from placeopt.kubernetes.files import Item, read
+from placeopt.kubernetes.values import Count, Labels, Name, form
 
 LETTERS = st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=("Cc", "Zs"))
 KEYS = st.text(alphabet=LETTERS, min_size=1, max_size=8).filter(lambda k: k != "<<")
@@ -69,10 +70,8 @@ def test_every_value_knows_its_line(
         )
         path = tmp_path_factory.getbasetemp() / f"marked.{form}"
         path.write_text(text, encoding="utf-8")
-        view = read(path)[-1]
-        for step in steps:
-            view = View(view.value[step], view.source, view.document, view, step)
-        assert "MARK-OF-THIS-VALUE" in text.split("\n")[view.line - 1]
+        place = read(path)[-1].place.at(*steps)
+        assert "MARK-OF-THIS-VALUE" in text.split("\n")[place.line - 1]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,11 @@ def test_manifests_read_as_pyyaml_reads_them(name: str, kubernetes_data: Path) -
     text = (kubernetes_data / "kubernetes" / name).read_text(encoding="utf-8")
     theirs = [d for d in yaml.safe_load_all(text) if d is not None]
     assert yaml_reading.documents(text, name) == theirs
+
+
+def value_of(item: Item) -> Any:
+    """Return a document as plain values."""
+    return json.loads(bytes(item.raw))
 
 
 def refused(tmp_path: Path, text: str | bytes, name: str = "f.yaml") -> DocumentError:
@@ -164,9 +168,9 @@ def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """And too many bytes: the limits, made small."""
     monkeypatch.setattr(yaml_reading, "MAX_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, "a: [" + "1," * 2000 + "1]").problem
-    monkeypatch.setattr(reading, "MAX_JSON_VALUES", 1000)
+    monkeypatch.setattr(files, "MAX_JSON_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, '{"a": [' + "[]," * 2000 + "[]]}").problem
-    monkeypatch.setattr(reading, "MAX_JSON_BYTES", 1000)
+    monkeypatch.setattr(files, "MAX_JSON_BYTES", 1000)
     (tmp_path / "f").write_text("a" * 2000, encoding="utf-8")
     with pytest.raises(DocumentError, match="MiB"):
         read(tmp_path / "f")
@@ -178,35 +182,57 @@ def test_merge_keys_and_anchors(tmp_path: Path) -> None:
     path.write_text(
         "base: &b {a: 1, b: 2}\nmine:\n  <<: *b\n  b: 3\nlist: [*b, *b]\n", encoding="utf-8"
     )
-    assert read(path)[0].value["mine"] == {"a": 1, "b": 3}
+    assert value_of(read(path)[0])["mine"] == {"a": 1, "b": 3}
 
 
 def test_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dash."""
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a: 1\n---\nb: 2\n")))
-    assert [v.value for v in read("-")] == [{"a": 1}, {"b": 2}]
+    assert [value_of(item) for item in read("-")] == [{"a": 1}, {"b": 2}]
 
 
-def test_views_refuse_the_wrong_kind(tmp_path: Path) -> None:
+def test_the_wrong_kind_is_refused(tmp_path: Path) -> None:
     """A text where a list is expected, and the like, with path and line; odd characters too."""
     path = tmp_path / "f.yaml"
-    path.write_text('a:\n  b: "x"\n  n: -3\n  "\\e[2J": {}\n  t: "\\e[2J"\n', encoding="utf-8")
-    view = read(path)[0]
+    path.write_text(
+        'a:\n  b: "x"\n  n: -3\n  "\\e[2J": {}\n  t: "\\e[2J"\n  k: {one: {c: 1}, two: {c: x}}\n',
+        encoding="utf-8",
+    )
+    item = read(path)[0]
     cases = [
-        (lambda: list(view["a"]["b"].items()), "line 2, a.b"),
-        (lambda: view["a"]["b"]["c"], "line 2, a.b"),
-        (lambda: view["a"].text(), "line 2, a"),
-        (lambda: view["a"]["n"].whole(0), "line 3, a.n"),
-        (lambda: view["a"]["b"].flag(), "line 2, a.b"),
-        (lambda: view["a"]["t"].name(), "line 5, a.t"),
-        (lambda: view["a"].labels(), "line 3, a.n"),
-        (lambda: view["a"]["b"].number(0), "line 2, a.b"),
+        ({"b": [str]}, "line 2, a.b", "a list"),
+        ({"b": {"c": str}}, "line 2, a.b", "a mapping"),
+        (str, "line 2, a", "a text"),
+        ({"n": Count}, "line 3, a.n", "at least 0"),
+        ({"b": bool}, "line 2, a.b", "true or false"),
+        ({"t": Name}, "line 5, a.t", "lower-case"),
+        (Labels, "line 3, a.n", "numbers in quotes"),
+        ({"b": float | None}, "line 2, a.b", "a number"),
+        ({"k": dict[str, form({"c": int})]}, "line 6, a.k.two.c", "a whole number"),
     ]
-    for ask, where in cases:
+    for kind, where, legal in cases:
         with pytest.raises(DocumentError) as error:
-            ask()
+            item.decode(form({"a": kind}))
         assert error.value.path == where
-        assert str(error.value).isprintable()
+        assert legal in str(error.value) and str(error.value).isprintable()
+
+
+def test_what_is_null_is_absent(tmp_path: Path) -> None:
+    """As the API server takes it; at any depth."""
+    path = tmp_path / "f.json"
+    path.write_text('{"a": {"b": null, "c": 3}}', encoding="utf-8")
+    read_as = read(path)[0].decode(form({"a": {"b": str, "c": int}}))
+    assert (read_as.a.b, read_as.a.c) == ("", 3)
+
+
+def test_large_json_is_read_without_looking_for_keys_that_stand_twice(tmp_path: Path) -> None:
+    """The last of them counts; what is no JSON is refused with its line, as in small files."""
+    filler = "x" * files.STRICT_BYTES
+    path = tmp_path / "f.json"
+    path.write_text(f'{{"a": 1,\n"b": "{filler}",\n"a": 2}}', encoding="utf-8")
+    assert read(path)[0].decode(form({"a": int})).a == 2
+    for wrong in ('"a": }', '"a": NaN}', '"a": "\\ud800"}'):
+        assert refused(tmp_path, f'{{"b": "{filler}",\n{wrong}').path is not None
 
 
 @pytest.mark.parametrize("path", ["/nonexistent/x.yaml", "/tmp", "bad\0name"])

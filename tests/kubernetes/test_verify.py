@@ -14,7 +14,7 @@ from effort import tries
 from placeopt import api
 from placeopt.cli import main
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.moving import MovingRules

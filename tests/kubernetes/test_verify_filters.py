@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from held_clusters import node, pod
 
-from placeopt.kubernetes.export.steps_document import StepsDocument
+from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import budgets_broken, verify
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from placeopt.kubernetes.quantities import millicores, whole_bytes
+from placeopt.kubernetes.values import millicores, whole_bytes
 
 COST = "controller.kubernetes.io/pod-deletion-cost"
 HASH = "pod-template-hash"

@@ -11,7 +11,7 @@ from scheduler_filters import key_of, replay
 
 from placeopt import api
 from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.steps_document import StepsDocument, document
+from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify

@@ -11,14 +11,30 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 
 from typer import Option
 
-from placeopt.cli.completion import words
+from placeopt.cli.completion import beginning, words
 from placeopt.cli.screen import split_pair
 from placeopt.core.errors import UsageError
 from placeopt.kubernetes.moving import Ask, MovingRules
 from placeopt.kubernetes.options import ImportOptions
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.faults import Faults
+    from placeopt.kubernetes.notes import Faults
+
+
+def import_targets(incomplete: str) -> list[str]:
+    """Return the problems that a cluster becomes an instance of."""
+    from placeopt.kubernetes.importing import TARGETS
+
+    return beginning(incomplete, TARGETS)
+
+
+def export_formats(incomplete: str) -> list[str]:
+    """Return what a plan becomes, for any problem."""
+    from placeopt.kubernetes.export import FORMATS
+
+    forms = dict.fromkeys(form for forms in FORMATS.values() for form in forms)
+    return beginning(incomplete, forms)
+
 
 _PINNED = "KIND/NAME such as Deployment/cart or Pod/cart-1"
 
@@ -71,9 +87,8 @@ def options_of(given: Mapping[str, Any], faults: Faults, **more: Any) -> ImportO
 
 def _read(name: str, value: Any) -> Any:
     """Return what a field holds for a text, or the path of a file."""
-    from placeopt.kubernetes.commitments import read_commitments
-    from placeopt.kubernetes.new_requests import execution_times, read_new_requests
-    from placeopt.kubernetes.sizes import MissingRequests
+    from placeopt.kubernetes.admission import MissingRequests
+    from placeopt.kubernetes.given import execution_times, read_commitments, read_new_requests
 
     readers: dict[str, Callable[[Any], Any]] = {
         "policy": MissingRequests.parse,

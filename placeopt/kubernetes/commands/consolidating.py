@@ -20,8 +20,8 @@ from placeopt.core.files.shipped import find_cluster, find_prices
 from placeopt.kubernetes.capacity import require_node
 from placeopt.kubernetes.commands import importing as given
 from placeopt.kubernetes.commands.asking import asks, options_of
-from placeopt.kubernetes.kinds import DUMP
 from placeopt.kubernetes.moving import Ask
+from placeopt.kubernetes.names import DUMP
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.consolidate.answer import ConsolidationAnswer
@@ -157,8 +157,8 @@ def consolidate(
     Exit code 3 where the plan saves more than --fail-above.
     """
     from placeopt.kubernetes.consolidate import pages as folder
-    from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import import_files
+    from placeopt.kubernetes.notes import Faults
     from placeopt.kubernetes.prices import overlay as read_overlay
 
     if form is not None and form not in _FORMATS:

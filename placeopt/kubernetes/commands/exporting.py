@@ -17,7 +17,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find, find_cluster
 from placeopt.core.fronts.words import counted
-from placeopt.kubernetes.commands.completion import export_formats
+from placeopt.kubernetes.commands.asking import export_formats
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.values import Plan
@@ -125,7 +125,7 @@ def _require_schedulable(problem: Problem, plan: Plan, origin: Origin) -> None:
     anew where the imported files are as they were.
     """
     from placeopt.core.files.documents import validate
-    from placeopt.kubernetes.export.steps_document import StepsDocument, document
+    from placeopt.kubernetes.export.script import StepsDocument, document
     from placeopt.kubernetes.origin import digest
     from placeopt.kubernetes.verify import verify_files
 
@@ -172,7 +172,7 @@ def verify_steps(
     Prints what would be refused or broken, and why. Exit code 0 if nothing is, else 3.
     """
     from placeopt.core.files.documents import read_json, validate
-    from placeopt.kubernetes.export.steps_document import StepsDocument
+    from placeopt.kubernetes.export.script import StepsDocument
     from placeopt.kubernetes.manifests import load
     from placeopt.kubernetes.verify import budgets_broken, verify
 

@@ -13,10 +13,9 @@ from placeopt.cli.completion import cluster_names
 from placeopt.cli.screen import Quiet, deliver, say
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find_cluster, find_prices
-from placeopt.kubernetes.commands.asking import asks, options_of
-from placeopt.kubernetes.commands.completion import import_targets
-from placeopt.kubernetes.kinds import DUMP
+from placeopt.kubernetes.commands.asking import asks, import_targets, options_of
 from placeopt.kubernetes.moving import PRICES
+from placeopt.kubernetes.names import DUMP
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.importing import Imported
@@ -123,8 +122,8 @@ def import_kubernetes(
     --report lists everything that was assumed, pinned or left out.
     """
     from placeopt.kubernetes import origin as origins
-    from placeopt.kubernetes.faults import Faults
     from placeopt.kubernetes.importing import import_files
+    from placeopt.kubernetes.notes import Faults
     from placeopt.kubernetes.prices import overlay as read_overlay
 
     tables = (nodes, candidates, latency, *(given[name] for name in _FILES))

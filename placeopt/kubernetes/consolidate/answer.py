@@ -220,7 +220,7 @@ def answer(
     return ConsolidationAnswer(
         unit=base.unit,
         name=name,
-        taken=latest_stated(cluster.objects.documents),
+        taken=latest_stated(place for place, _ in cluster.objects.documents),
         with_nodes=sum(unit.node is not None and bool(unit.bound) for unit in cluster.units),
         by=by or "namespace",
         costs=tuple(

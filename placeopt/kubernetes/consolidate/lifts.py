@@ -13,18 +13,18 @@ from functools import cached_property, partial
 from typing import Literal, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace as replace_in
 
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.capacity import keeping
 from placeopt.kubernetes.consolidate.situation import Situation, solved
 from placeopt.kubernetes.importing import Imported, with_objects
 from placeopt.kubernetes.objects import GOING, KubernetesNode, PodSpec
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.pinned import NOT_READY, OTHER_NAMESPACES, without_protection
 from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.staying import NOT_READY, OTHER_NAMESPACES, without_protection
+from placeopt.kubernetes.values import Labels, NodeAffinity
 from placeopt.kubernetes.volumes import SINGLE, attached_by
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _HASH = "pod-template-hash"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
@@ -302,39 +302,34 @@ class _Pinless:
         return text.startswith(self.gone)
 
 
-def _edited(spec: PodSpec, **fields: object) -> PodSpec:
-    """Return a spec that says something else in some of its fields."""
-    v = spec.view
-    return replace(spec, view=View({**v.value, **fields}, v.source, v.document, v.parent, v.key))
-
-
 def _without_ports(spec: PodSpec) -> PodSpec:
     containers, inits = (
-        [replace(c, host_ports=()) for c in every] for every in (spec.containers, spec.inits)
+        tuple(replace_in(c, ports=()) for c in every) for every in (spec.containers, spec.inits)
     )
-    return replace(spec, containers=containers, inits=inits)
+    return spec.changed(containers=containers, inits=inits, host_network=False)
 
 
 def _without_volumes(*kinds: str) -> Callable[[PodSpec], PodSpec]:
-    return lambda spec: replace(spec, volumes=[v for v in spec.volumes if v[1] not in kinds])
+    return lambda spec: spec.changed(volumes=tuple(v for v in spec.volumes if v.kind not in kinds))
 
 
-def _without_affinity(kind: str, topology: str = "") -> Callable[[PodSpec], PodSpec]:
-    """Remove required terms of an affinity, of one topology key or all; node selectors with them.
+def _without_places(spec: PodSpec) -> PodSpec:
+    """Remove the required node affinity and the node selector."""
+    nodes = NodeAffinity(preferred=spec.affinity.nodes.preferred)
+    return spec.changed(affinity=replace_in(spec.affinity, nodes=nodes), selector=Labels())
 
-    `kind` is ``nodeAffinity``, ``podAffinity`` or ``podAntiAffinity``.
+
+def _without_terms(side: str, topology: str = "") -> Callable[[PodSpec], PodSpec]:
+    """Remove required terms towards other pods, of one topology key or all.
+
+    `side` is ``pods`` for affinity or ``anti`` for anti-affinity.
     """
 
     def change(spec: PodSpec) -> PodSpec:
-        affinity = dict(spec.affinity.mapping())
-        own = dict(affinity.get(kind) or {})
-        terms = own.pop(_REQUIRED, None)
-        if topology and terms:
-            own[_REQUIRED] = [t for t in terms if t.get("topologyKey") != topology]
-        result = _edited(spec, affinity={**affinity, kind: own})
-        if kind != "nodeAffinity":
-            return result
-        return replace(_edited(result, nodeSelector=None), selector={})
+        own = getattr(spec.affinity, side)
+        kept = tuple(t for t in own.required if topology and t.topology_key != topology)
+        own = replace_in(own, required=kept)
+        return spec.changed(affinity=replace_in(spec.affinity, **{side: own}))
 
     return change
 
@@ -343,13 +338,13 @@ def _without_spread(topology: str) -> Callable[[PodSpec], PodSpec]:
     """Prefer the spread over a topology key instead of requiring it."""
 
     def change(spec: PodSpec) -> PodSpec:
-        terms = [
-            {**term, "whenUnsatisfiable": "ScheduleAnyway"}
-            if term.get("topologyKey") == topology
+        terms = (
+            replace_in(term, when_unsatisfiable="ScheduleAnyway")
+            if term.topology_key == topology
             else term
-            for term in spec.view["topologySpreadConstraints"].value
-        ]
-        return _edited(spec, topologySpreadConstraints=terms)
+            for term in spec.spread
+        )
+        return spec.changed(spread=tuple(terms))
 
     return change
 
@@ -359,7 +354,7 @@ def _unannotated(made: Imported, name: str) -> Imported:
     node = made.cluster.objects.nodes[name]
     annotations = without_protection(node.meta.annotations)
     return _with_nodes(
-        made, {name: replace(node, meta=replace(node.meta, annotations=annotations))}
+        made, {name: replace(node, meta=replace_in(node.meta, annotations=annotations))}
     )
 
 
@@ -416,7 +411,7 @@ _PINS: dict[str, _Pin] = {
     "LimitRange": _Pin("widen LimitRange {3}", ("LimitRange {1} ",)),
     "share volumes": _Pin("let nodes attach more volumes", cluster=_attaching_all),
     "with required affinity to pods": _Pin(
-        "drop the required affinity of {0}", spec=_without_affinity("podAffinity")
+        "drop the required affinity of {0}", spec=_without_terms("pods")
     ),
 }
 
@@ -444,16 +439,16 @@ def _rules(base: Situation) -> Iterator[Lift]:
 def _rules_of(unit: Replica) -> dict[str, Callable[[PodSpec], PodSpec]]:
     """Return the required rules of a pod about places and other pods: name -> its removal."""
     affinity, result = unit.spec.affinity, dict[str, Callable[[PodSpec], PodSpec]]()
-    for term in unit.spec.view["topologySpreadConstraints"].items():
-        if term["whenUnsatisfiable"].text("DoNotSchedule") == "DoNotSchedule":
-            key = term["topologyKey"].text()
+    for spread in unit.spec.spread:
+        if spread.is_required:
+            key = spread.topology_key
             result[f"spread over {_plural(key)}"] = _without_spread(key)
-    for kind, name in (("podAntiAffinity", "anti-affinity"), ("podAffinity", "affinity")):
-        for term in affinity[kind][_REQUIRED].items():
-            key = term["topologyKey"].text()
-            result[f"{name} by {_short(key)}"] = _without_affinity(kind, key)
-    if unit.spec.selector or affinity["nodeAffinity"][_REQUIRED].value:
-        result["node selector"] = _without_affinity("nodeAffinity")
+    for side, name in (("anti", "anti-affinity"), ("pods", "affinity")):
+        for term in getattr(affinity, side).required:
+            key = term.topology_key
+            result[f"{name} by {_short(key)}"] = _without_terms(side, key)
+    if unit.spec.selector or affinity.nodes.required.terms:
+        result["node selector"] = _without_places
     return result
 
 

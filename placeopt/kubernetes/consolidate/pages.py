@@ -11,6 +11,7 @@ from placeopt.core.fronts.words import counted, number
 from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.approval import Approval, listed
 from placeopt.kubernetes.approval_page import ApprovalPage
+from placeopt.kubernetes.cluster import DEAR
 from placeopt.kubernetes.consolidate.answer import (
     ConsolidationAnswer,
     NodeRecord,
@@ -18,9 +19,8 @@ from placeopt.kubernetes.consolidate.answer import (
 )
 from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.situation import in_words as money
-from placeopt.kubernetes.kinds import ABSENT
+from placeopt.kubernetes.names import ABSENT
 from placeopt.kubernetes.origin import OriginNote
-from placeopt.kubernetes.parts import DEAR
 from placeopt.plot.blocks import Block, Figures, Folded, Sentence, Table, html
 from placeopt.plot.blocks import markdown as in_markdown
 

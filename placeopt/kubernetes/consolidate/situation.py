@@ -13,12 +13,12 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Evaluation, Plan
 from placeopt.core.fronts.words import number
 from placeopt.kubernetes.capacity import is_control_plane
+from placeopt.kubernetes.cluster import has_prices
 from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.origin import key
-from placeopt.kubernetes.parts import has_prices
+from placeopt.kubernetes.pinned import keeps_its_node
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.replicas import Replica, grouped
-from placeopt.kubernetes.staying import keeps_its_node
 from placeopt.rolling_update.cheapest import TRIES, WORK, cheapest_plan
 from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
 

@@ -11,15 +11,14 @@ from dataclasses import replace
 from functools import partial
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes.architectures import AMD64, ARCH
 from placeopt.kubernetes.candidates import DEFAULT_COUNT, of_machine_types
 from placeopt.kubernetes.consolidate.lifts import Lift, lifts_of_places, subject_of
 from placeopt.kubernetes.consolidate.situation import Situation
+from placeopt.kubernetes.given import NewRequests, recommended
 from placeopt.kubernetes.importing import Imported, with_objects
-from placeopt.kubernetes.labels import POOL
-from placeopt.kubernetes.machines import equipped
-from placeopt.kubernetes.new_requests import NewRequests, recommended
-from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.machines import AMD64, ARCH, equipped
+from placeopt.kubernetes.names import HOSTNAME, POOL
+from placeopt.kubernetes.objects import KubernetesNode, of_table
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import grouped
 
@@ -134,7 +133,7 @@ def _unlimited(imported: Imported, pool: str) -> Imported:
     for stem, own in kinds.items():
         node = own[0]
         for k in range(max(len(own), DEFAULT_COUNT)):
-            labels = {**node.meta.labels, "kubernetes.io/hostname": f"{stem}-{k + 1}"}
-            meta = replace(node.meta, name=f"{stem}-{k + 1}", labels=labels)
+            name = f"{stem}-{k + 1}"
+            meta = of_table(name, {**node.meta.labels, HOSTNAME: name})
             nodes.append(replace(node, meta=meta, pool_limits={}))
     return _buying(imported, nodes)

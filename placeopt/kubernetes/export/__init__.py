@@ -71,12 +71,12 @@ def export(
         from placeopt.kubernetes.export.karmada import policies, to_yaml
 
         return to_yaml(policies(problem, plan, origin, namespace=namespace))
-    from placeopt.kubernetes.export import purchases, script, steps_document
+    from placeopt.kubernetes.export import script
 
     if form == "node-groups":
-        return layout(purchases.node_groups(problem, plan, origin))
+        return layout(script.node_groups(problem, plan, origin))
     if form == "json":
-        return layout(steps_document.document(problem, plan, origin))
+        return layout(script.document(problem, plan, origin))
     if origin is None:
         raise UsageError(
             "commands need the names of the cluster: give --origin, which "

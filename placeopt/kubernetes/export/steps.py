@@ -14,10 +14,10 @@ from placeopt.core.files.documents import sha256
 from placeopt.core.fronts.values import Plan
 from placeopt.core.fronts.words import counted
 from placeopt.core.problem import Problem
-from placeopt.kubernetes.budgets import Interruption, KnownBudget, broken_budgets
-from placeopt.kubernetes.kinds import DUMP
+from placeopt.kubernetes.names import DUMP
 from placeopt.kubernetes.origin import Origin, key
-from placeopt.kubernetes.quantities import MIB
+from placeopt.kubernetes.pinned import Interruption, KnownBudget, broken_budgets
+from placeopt.kubernetes.values import MIB
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.origin import OriginContainer, OriginItem

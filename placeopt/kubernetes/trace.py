@@ -13,26 +13,110 @@ host ports, required rules about other pods, budgets and strategies of rollouts 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from placeopt.backtest.trace import ClusterTrace, built
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes import manifests, objects
-from placeopt.kubernetes.budgets import budgets_of
+from placeopt.core.files.documents import Document
+from placeopt.kubernetes import manifests
+from placeopt.kubernetes.admission import MissingRequests, effective
 from placeopt.kubernetes.capacity import allowed
+from placeopt.kubernetes.files import with_folders
 from placeopt.kubernetes.importing import no_collection
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.moments import Moment, moments, seconds_of
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.objects import KubernetesNode, Pod
-from placeopt.kubernetes.reading import Source, View, with_folders
+from placeopt.kubernetes.names import HOSTNAME, ZONE
+from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, Pod, Workload
+from placeopt.kubernetes.pinned import budgets_of, copied, evictable, share_of
 from placeopt.kubernetes.replicas import Replica, comes_with_node, unit_of
-from placeopt.kubernetes.sizes import MissingRequests, effective
-from placeopt.kubernetes.staying import copied, evictable
-from placeopt.kubernetes.trace_rules import rules_between, strategy_of
+from placeopt.kubernetes.rules import affinity_terms, in_words, selector_of, spaces_of
+from placeopt.kubernetes.values import Selector, selects
+
+# -- rules of a trace ------------------------------------------------------------------------------
+#
+# Required affinity and anti-affinity to other pods and required topology spread, per hostname and
+# per zone; other topology keys, minDomains and what is preferred are left out.
+
+_PER = {HOSTNAME: "node", ZONE: "zone"}
+#: What a rule asks, the namespaces that it is about, and the selector of the pods that it counts.
+_Term = tuple[tuple[tuple[str, Any], ...], tuple[str, ...], Selector | None]
+
+
+def rules_between(
+    units: Sequence[Replica], namespaces: Mapping[str, Mapping[str, str]]
+) -> tuple[list[Document], list[list[str]], list[list[str]]]:
+    """Return the rules of pods, and for each pod those that it keeps and those that count it.
+
+    Parameters
+    ----------
+    units : sequence of Replica
+    namespaces : mapping
+        The labels of namespaces that are known.
+    """
+    spaces = {unit.namespace: {**namespaces.get(unit.namespace, {})} for unit in units}
+    terms: dict[_Term, None] = {}
+    keeps = []
+    by_signature: dict[Hashable, list[_Term]] = {}
+    for unit in units:
+        said = unit.namespace, frozenset(unit.labels.items()), unit.spec.about_pods
+        if said not in by_signature:
+            by_signature[said] = list(dict.fromkeys(_terms(unit, spaces)))
+            terms |= dict.fromkeys(by_signature[said])
+        keeps.append(by_signature[said])
+    names = {term: _name(term, k) for k, term in enumerate(terms)}
+    counted: dict[tuple[Any, ...], list[str]] = {}
+    counts = []
+    for unit in units:
+        who = (unit.namespace, *sorted(unit.labels.items()))
+        if who not in counted:
+            counted[who] = [
+                name
+                for term, name in names.items()
+                if unit.namespace in term[1] and selects(term[2], unit.labels)
+            ]
+        counts.append(counted[who])
+    rules = [{"name": name, **dict(rule)} for (rule, _, _), name in names.items()]
+    return rules, [[names[term] for term in own] for own in keeps], counts
+
+
+def _terms(unit: Replica, spaces: Mapping[str, Mapping[str, str]]) -> Iterator[_Term]:
+    """Yield what a pod asks of others, as far as a trace can say it."""
+    for kind, soft, terms in affinity_terms(unit):
+        for term in () if soft else terms:
+            if per := _PER.get(term.topology_key):
+                about = spaces_of(unit, term, spaces)
+                selector = selector_of(unit, term, adopted=True)
+                yield (("kind", kind), ("per", per)), about, selector
+    for spread in unit.spec.spread:
+        if spread.is_required and (per := _PER.get(spread.topology_key)):
+            rule = ("kind", "spread"), ("per", per), ("max_skew", spread.max_skew)
+            yield rule, (unit.namespace,), selector_of(unit, spread, adopted=True)
+
+
+def _name(term: _Term, number: int) -> str:
+    rule, spaces, selector = term
+    return f"{number + 1} {dict(rule)['kind']} {'+'.join(spaces)[:80]}/{in_words(selector)}"[:200]
+
+
+def strategy_of(workload: Workload) -> dict[str, int]:
+    """Return how a Deployment replaces its pods: 25 % each where it does not say."""
+    if workload.recreates:
+        return {"max_unavailable": max(1, workload.replicas), "max_surge": 0}
+    rolling = workload.strategy.rollingUpdate
+    surge, missing = (
+        "25%" if said is None else said for said in (rolling.maxSurge, rolling.maxUnavailable)
+    )
+    count = workload.replicas
+    result = {
+        "max_surge": share_of(surge, count),
+        "max_unavailable": share_of(missing, count, up=False),
+    }
+    return result if any(result.values()) else {"max_surge": 0, "max_unavailable": 1}
+
 
 T = TypeVar("T")
 
@@ -128,12 +212,8 @@ class _Record:
         """Take up what a moment shows; one without pods or without nodes says nothing of them."""
         cluster = manifests.objects_of(moment.files)
         self.begin, self.end = self.begin or moment.at, moment.at
-        for name in ("claims", "volumes", "classes"):
-            kept = getattr(self.known, name)
-            for key, view in getattr(cluster, name).items():
-                if key not in kept or kept[key].value != view.value:
-                    kept[key] = _alone(view)
-        self.known.namespaces |= cluster.namespaces
+        for name in ("claims", "volumes", "classes", "namespaces"):
+            getattr(self.known, name).update(getattr(cluster, name))
         for (space, kind, name), workload in cluster.workloads.items():
             if kind == "Deployment":
                 self.strategies[f"{space}/{name}"] = strategy_of(workload)
@@ -146,9 +226,8 @@ class _Record:
         key = f"{node.name}/{node.meta.uid or ''}"
         if key not in self.nodes.of:
             lasting = [taint for taint in node.taints if not _PASSING.match(taint[0])]
-            about = replace(node.meta, view=_alone(node.meta.view))
-            seen = _SeenNode(replace(node, meta=about, taints=lasting))
-            self.nodes.of[key] = _Life(seen, _created(node.meta.view, at))
+            seen = _SeenNode(replace(node, taints=lasting))
+            self.nodes.of[key] = _Life(seen, _created(node.meta, at))
         return key
 
     def _add_pods(self, cluster: ClusterObjects, at: float) -> None:
@@ -166,19 +245,19 @@ class _Record:
             key = pod.meta.uid or pod.meta.label
             life = self.pods.of.get(key)
             if life is None:
-                own = replace(unit, spec=objects.pod_spec(_alone(pod.spec.view)))
                 kind, name = pod.meta.owner or ("", "")
-                seen = _SeenPod(
-                    own, name if kind == "ReplicaSet" else None, not copied(unit, cluster)
-                )
-                life = self.pods.of[key] = _Life(seen, _created(pod.meta.view, at))
+                revision = name if kind == "ReplicaSet" else None
+                seen = _SeenPod(unit, revision, not copied(unit, cluster))
+                life = self.pods.of[key] = _Life(seen, _created(pod.meta, at))
             elif life.what.unit.node is None and unit.node is not None:
                 life.what.unit = replace(life.what.unit, node=unit.node)
             if pod.phase in ENDED:
                 if life.ends is None:
                     _finish(life, pod, self.pods.last, at)
             else:
-                there[key] = _time(pod.meta.view["metadata"]["deletionTimestamp"])
+                there[key] = _time(
+                    pod.meta, pod.meta.deletion_timestamp, "metadata", "deletionTimestamp"
+                )
                 units.append(unit)
         self.pods.seen(at, there)
         counts: dict[tuple[str, str, str], int] = {}
@@ -347,17 +426,16 @@ def _finish(life: _Life[_SeenPod], pod: Pod, last: float, at: float) -> None:
     An evicted pod has no containers left. It ended when it was told to, or between the last moment,
     or when it came, and this one.
     """
-    states = [
-        status["state"]["terminated"]
-        for status in pod.meta.view["status"]["containerStatuses"].items()
-    ]
-    ends = [end for state in states if (end := _time(state["finishedAt"])) is not None]
-    begins = [begin for state in states if (begin := _time(state["startedAt"])) is not None]
+    meta, status = pod.meta, pod.told
+    states = [one.state.terminated for one in status.containerStatuses]
+    where = "status", "containerStatuses"
+    ends = [end for s in states if (end := _time(meta, s.finishedAt, *where)) is not None]
+    begins = [begin for s in states if (begin := _time(meta, s.startedAt, *where)) is not None]
     told = [
         end
-        for condition in pod.meta.view["status"]["conditions"].items()
-        if condition["type"].text("") == "DisruptionTarget"
-        and (end := _time(condition["lastTransitionTime"])) is not None
+        for condition in status.conditions
+        if condition.type == "DisruptionTarget"
+        and (end := _time(meta, condition.lastTransitionTime, "status", "conditions")) is not None
     ]
     unseen = (max(last, life.begins) + at) / 2
     life.ends = max(life.begins, min(at, max(ends or told, default=unseen)))
@@ -365,27 +443,23 @@ def _finish(life: _Life[_SeenPod], pod: Pod, last: float, at: float) -> None:
         life.what.work_s = max(0.0, max(ends) - min(begins))
 
 
-def _created(view: View, at: float) -> float:
-    created = _time(view["metadata"]["creationTimestamp"])
+def _created(meta: ObjectMeta, at: float) -> float:
+    created = _time(meta, meta.creation_timestamp, "metadata", "creationTimestamp")
     return at if created is None else min(created, at)
 
 
-def _time(view: View) -> float | None:
-    """Return a time in s since 1970; None where there is none.
+def _time(meta: ObjectMeta, text: str, *steps: str) -> float | None:
+    """Return a time in s since 1970, of a text that an object says; None where there is none.
 
     Raises
     ------
     DocumentError
         It is no time; names the file and the line.
     """
-    if not view:
+    if not text:
         return None
     try:
-        return seconds_of(view.text())
+        return seconds_of(text)
     except ValueError:
-        raise view.fault("no time of Kubernetes", "legal: such as 2026-11-01T10:00:00Z") from None
-
-
-def _alone(view: View) -> View:
-    """Return a value without the document that it stands in: documents need not stay in memory."""
-    return View(view.value, Source(view.source.file, "", is_json=True))
+        problem, legal = "no time of Kubernetes", "legal: such as 2026-11-01T10:00:00Z"
+        raise meta.place.fault(problem, legal, *steps) from None

@@ -1,26 +1,44 @@
-"""What workloads shall ask for, and how long services take: the two tables that no cluster knows.
-
-New requests hold for the container that they name; other containers keep theirs. They come as
-manifests of the same workloads, as VerticalPodAutoscalers (the target of each container), or as
-CSV: ``workload, cpu, memory`` and, if wanted, ``namespace, container``. A line of CSV without a
-container is the request of the whole pod, shared among its containers as they share it now.
-"""
+"""Tables that no cluster knows: new requests, execution times, commitments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Annotated, Any
+
+from pydantic import model_validator
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import AnyPath
+from placeopt.kubernetes.admission import MissingRequests, PodSize, effective, resized
 from placeopt.kubernetes.calls import Key
+from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.manifests import ClusterObjects, load
+from placeopt.kubernetes.names import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note, recorded
-from placeopt.kubernetes.objects import Amounts, ContainerSpec, amounts
-from placeopt.kubernetes.reading import View
+from placeopt.kubernetes.objects import Container, KubernetesNode
 from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.sizes import MissingRequests, PodSize, effective, resized
-from placeopt.kubernetes.tables import Cpu, Memory, Price, TableRow, Word, decimal, rows
+from placeopt.kubernetes.tables import (
+    CellError,
+    Cpu,
+    Memory,
+    Price,
+    TableRow,
+    Word,
+    decimal,
+    number,
+    rows,
+)
+from placeopt.kubernetes.values import Amounts
+
+# -- new requests and execution times --------------------------------------------------------------
+#
+# New requests hold for the container that they name; other containers keep theirs. They come as
+# manifests of the same workloads, as VerticalPodAutoscalers (the target of each container), or as
+# CSV: ``workload, cpu, memory`` and, if wanted, ``namespace, container``. A line of CSV without a
+# container is the request of the whole pod, shared among its containers as they share it now.
 
 #: (namespace, kind, name) of a workload; CSV says no kind.
 _Owner = tuple[str, str, str]
@@ -118,7 +136,7 @@ class NewSize:
     containers: dict[str, Amounts]
 
 
-def _changed(c: ContainerSpec, target: Amounts, label: str) -> Amounts | None:
+def _changed(c: Container, target: Amounts, label: str) -> Amounts | None:
     """Return the new request of a container, at most its limits; None where it is as before."""
     results: list[int | None] = []
     for what, now, wanted, limit in zip(_RESOURCES, c.requests, target, c.limits, strict=True):
@@ -165,30 +183,23 @@ def recommended(cluster: ClusterObjects) -> NewRequests:
         One of them cannot be read.
     """
     result = NewRequests()
-    for view in cluster.recommendations:
-        _read_autoscaler(view, result)
+    for made in cluster.recommendations:
+        _read_autoscaler(made, result)
     return result
 
 
-def _read_autoscaler(view: View, found: NewRequests) -> None:
-    space, target = view["metadata"]["namespace"].name("default"), view["spec"]["targetRef"]
-    owner = (space, target["kind"].text("Deployment"), target["name"].name())
-    listed = list(view["status"]["recommendation"]["containerRecommendations"].items())
+def _read_autoscaler(made: Any, found: NewRequests) -> None:
+    space, target = made.metadata.namespace, made.spec.targetRef
+    listed = made.status.recommendation.containerRecommendations
     if not listed:
-        found.silent.append(f"{space}/{view['metadata']['name'].name('?')}")
+        found.silent.append(made.metadata.label)
         return
-    policies = {p["containerName"].text("*"): p for p in _policies(view)}
-    targets = found.containers.setdefault(owner, {})
+    policies = {p.containerName or "*": p for p in made.spec.resourcePolicy.containerPolicies}
+    targets = found.containers.setdefault((space, target.kind or "Deployment", target.name), {})
     for one in listed:
-        name = one["containerName"].text()
-        policy = policies.get(name) or policies.get("*")
-        if policy is not None and policy["mode"].value == "Off":
-            continue
-        targets[name] = amounts(one["target"])
-
-
-def _policies(view: View) -> Iterable[View]:
-    return view["spec"]["resourcePolicy"]["containerPolicies"].items()
+        policy = policies.get(one.containerName) or policies.get("*")
+        if policy is None or policy.mode != "Off":
+            targets[one.containerName] = one.target.amounts
 
 
 def _read_csv(path: AnyPath, found: NewRequests) -> None:
@@ -250,3 +261,116 @@ def execution_times(text: str) -> tuple[float, dict[tuple[str, str], float]]:
 
 def _times(path: str) -> dict[tuple[str, str], float]:
     return {(row.service, row.kind): float(row.ms) for row in rows(path, _Time)}
+
+
+# -- commitments -----------------------------------------------------------------------------------
+#
+# Reserved instances, savings plans and committed use discounts as CSV: ``machine_type`` and either
+# ``nodes``, a number, or ``share``, a share of the nodes that the cluster has now, and if wanted
+# ``region``. ``*`` and ``?`` in a machine type stand for any characters. A commitment holds for
+# any node on demand of its machine types, so which nodes it is counted for is a choice: those
+# first that are to stay in use, then those with most on them. A node that is to be drained comes
+# last.
+
+
+class Commitment(TableRow):
+    """A commitment for machine types: a number of nodes, or a share of those that are there."""
+
+    machine_type: str
+    region: Word | None = None
+    nodes: Annotated[Decimal, number("100000")] | None = None
+    share: Annotated[Decimal, number("1")] | None = None
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Commitment:
+        if (self.nodes is None) == (self.share is None):
+            raise CellError("neither nodes nor share, or both", "fill in one of the two")
+        return self
+
+    def covers(self, node: KubernetesNode, region: str | None) -> bool:
+        """Return whether the commitment holds for a node; `region` is of nodes that name none."""
+        return (
+            fnmatchcase(node.instance_type or "", self.machine_type)
+            and self.region in (None, node.region or region)
+            and lease_of(node.meta.labels) == ON_DEMAND
+        )
+
+    def amount(self, there: int) -> Decimal:
+        """Return how many nodes are paid for, of `there` that the cluster has."""
+        return self.nodes if self.nodes is not None else (self.share or Decimal(0)) * there
+
+
+def read_commitments(path: AnyPath) -> list[Commitment]:
+    """Return the commitments of a CSV file.
+
+    Raises
+    ------
+    DocumentError
+        Names the file, the line and what is legal.
+    """
+    seen = set[tuple[str, str | None]]()
+
+    def use(row: Commitment) -> None:
+        if (row.machine_type, row.region) in seen:
+            raise row.fault(f"{row.machine_type[:60]} stands twice", "keep one of the two")
+        seen.add((row.machine_type, row.region))
+
+    return rows(path, Commitment, use)
+
+
+def paid_shares(
+    commitments: Sequence[Commitment],
+    here: NodeCapacity,
+    prices: Mapping[str, float],
+    region: str | None,
+) -> dict[str, float]:
+    """Return the share of each node that is paid for already, 0 to 1; nodes with none are absent.
+
+    Parameters
+    ----------
+    commitments : sequence of Commitment
+    here : NodeCapacity
+        The nodes and the replicas on them.
+    prices : mapping of str to float
+        Prices of nodes: of several machine types the dearest count first.
+    region : str, optional
+        Of nodes that name none.
+    """
+    stays = {u.node for u in here.units if u.stays and u.node}
+    load: dict[str | None, float] = {}
+    for unit in here.units:
+        room = here.room.get(unit.node or "")
+        if room is not None:
+            load[unit.node] = load.get(unit.node, 0.0) + unit.size.cpu / max(1, room.cpu)
+    paid: dict[str, Decimal] = {}
+    for commitment in commitments:
+        own = [n for n in here.nodes.values() if commitment.covers(n, region)]
+        left = commitment.amount(sum(not n.candidate for n in own))
+        own.sort(
+            key=lambda n: (
+                n.candidate,
+                n.name in here.drain,
+                n.name not in stays,
+                -prices[n.name],
+                -load.get(n.name, 0.0),
+            )
+        )
+        counted = []
+        for node in own:
+            share = min(left, 1 - paid.get(node.name, Decimal(0)))
+            if share > 0:
+                paid[node.name] = paid.get(node.name, Decimal(0)) + share
+                left -= share
+                counted.append(node.name)
+        _tell(commitment, counted, left)
+    return {name: float(share) for name, share in paid.items()}
+
+
+def _tell(commitment: Commitment, counted: Sequence[str], left: Decimal) -> None:
+    kind = commitment.machine_type
+    for name in counted:
+        text = f"paid for already ({kind}, --commitments): freeing such a node saves nothing"
+        note("assumption", text, name)
+    if left > 0:
+        text = f"commitments for more {kind} than there are: they are paid for and not used"
+        note("assumption", text, f"{left.normalize():f} nodes")

@@ -1,27 +1,189 @@
-"""A cluster as the document of a rolling update, whether or not its replicas run yet."""
+"""A cluster as a rolling-update instance."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
 from itertools import combinations
 
 from placeopt.core.files.documents import Document
-from placeopt.kubernetes.admission import Admission
-from placeopt.kubernetes.attaching import AttachRoom, attach_room
+from placeopt.kubernetes.admission import Admission, PodSize, resized
 from placeopt.kubernetes.calls import Edge
 from placeopt.kubernetes.capacity import NodeCapacity
-from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.faults import check_faults
-from placeopt.kubernetes.new_requests import NewSize
-from placeopt.kubernetes.node_limits import limits_of_nodes
-from placeopt.kubernetes.notes import note
+from placeopt.kubernetes.cluster import (
+    ReadCluster,
+    calls,
+    flows,
+    has_prices,
+    item,
+)
+from placeopt.kubernetes.given import NewSize
+from placeopt.kubernetes.names import POOL, SPOT, lease_of
+from placeopt.kubernetes.notes import check_faults, note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem, key
-from placeopt.kubernetes.parts import calls, flows, has_prices, item
-from placeopt.kubernetes.quantities import mebibytes
 from placeopt.kubernetes.replicas import Replica, default_requests
 from placeopt.kubernetes.rules import PodRules, pod_rules
-from placeopt.kubernetes.sizes import PodSize, resized
+from placeopt.kubernetes.values import MIB, mebibytes
+from placeopt.kubernetes.volumes import RESOURCE, Attached, attachments, limits_of
+
+# -- limits of nodes -------------------------------------------------------------------------------
+
+#: What an amount of a resource is said in, where it is not said in units.
+_UNITS = {"cpu": "m", "memory": " MiB", "ephemeral-storage": " MiB"}
+
+
+def limits_of_nodes(cluster: ReadCluster, options: ImportOptions) -> list[Document]:
+    """Return the limits of nodes that a plan keeps."""
+    return [*_of_pools(cluster), *_of_spot(cluster, options.max_spot_share)]
+
+
+def _of_pools(cluster: ReadCluster) -> Iterator[Document]:
+    """Yield for each NodePool and resource what may still be bought of it.
+
+    Karpenter counts every node of the NodePool as long as it is there, empty or not; so a plan may
+    buy what is left beside them, as it frees nodes after it bought others.
+    """
+    there: dict[str, list[KubernetesNode]] = {}
+    bought: dict[str, list[KubernetesNode]] = {}
+    for node in cluster.objects.nodes.values():
+        side = bought if node.candidate else there
+        side.setdefault(node.meta.labels.get(POOL, ""), []).append(node)
+    for pool, nodes in bought.items():
+        for what, most in nodes[0].pool_limits.items():
+            held = sum(_amount(node, what) for node in there.get(pool, ()))
+            amounts = {node.name: _amount(node, what) for node in nodes}
+            left = max(0, _whole(most, what, up=False) - held)
+            unit = _UNITS.get(what, "")
+            text = "limits of NodePools, of all their machine types together and of nodes of now"
+            note("kept", text, f"{pool}: {left:,}{unit} of {what} may be bought")
+            yield {"name": f"NodePool {pool}: {what}", "amounts": amounts, "most": left}
+
+
+def _amount(node: KubernetesNode, key: str) -> int:
+    """Return how much of a resource a node counts with what the system takes."""
+    if key not in ("cpu", "memory"):
+        return 1 if key == "nodes" else node.further.get(key, 0)
+    value = node.cpu, node.memory
+    cpu, memory = (b if a is None else a for a, b in zip(node.machine, value, strict=True))
+    return cpu if key == "cpu" else _whole(memory, key)
+
+
+def _whole(amount: int, key: str, *, up: bool = True) -> int:
+    """Return an amount as limits have it: memory in MiB, of nodes rounded up."""
+    return amount if key != "memory" else -(-amount // MIB) if up else amount // MIB
+
+
+def _of_spot(cluster: ReadCluster, share: float) -> Iterator[Document]:
+    """Yield for each machine type the largest share that spot nodes of it may be."""
+    if share == 1:
+        return
+    kinds: dict[str, list[str]] = {}
+    for name, node in cluster.site.nodes.items():
+        if lease_of(node.meta.labels) == SPOT:
+            kinds.setdefault(node.instance_type or "of no machine type", []).append(name)
+    for kind, names in kinds.items():
+        note("kept", f"spot nodes of a machine type: at most {share:g} of the nodes in use", kind)
+        yield {"name": f"spot {kind}", "amounts": dict.fromkeys(names, 1), "share": share}
+
+
+# -- volumes that nodes attach ---------------------------------------------------------------------
+#
+# A volume that several pods of a node use is attached once. What stays is counted so, and taken off
+# the limit of its node; what may move takes one for each of its volumes, which is never too little.
+
+#: What nodes without a limit attach.
+_MANY = 10**9
+
+
+@dataclass
+class AttachRoom:
+    """Volumes by resource name: what each node may attach further, and what replicas ask for.
+
+    Attributes
+    ----------
+    left : dict of str to dict
+        By node; no node where no replica that may move asks for any.
+    asked : dict of int to dict
+        By the place of a replica among the units of the site.
+    held : dict of int to str
+        Why replicas have to stay, by their id.
+    """
+
+    left: dict[str, dict[str, int]] = field(default_factory=dict)
+    asked: dict[int, dict[str, int]] = field(default_factory=dict)
+    held: dict[int, str] = field(default_factory=dict)
+
+
+def attach_room(cluster: ReadCluster) -> AttachRoom:
+    """Return the volumes that nodes may attach, and what has to stay for that.
+
+    What shares volumes on a node that is full stays: counted one by one, they were too many.
+    """
+    here = cluster.site.units
+    if not any(unit.attached and not unit.stays for unit in here):
+        return AttachRoom()
+    limits = limits_of(cluster.objects, list(cluster.site.nodes.values()))
+    held: dict[int, str] = {}
+    for name in sorted({u.node for u in here if u.node and u.attached and not u.stays}):
+        for unit in _sharers(cluster, name, limits[name]):
+            held[id(unit)] = "pods that share volumes on a node that attaches no more"
+            note("pinned", held[id(unit)], unit.label)
+    staying = _staying(cluster, held)
+    free = [(k, u) for k, u in enumerate(here) if not u.stays and id(u) not in held]
+    drivers = sorted({a.driver for _, unit in free for a in unit.attached})
+    result = AttachRoom(held=held)
+    for name, known in limits.items():
+        taken = Counter(a.driver for a in staying.get(name, ()))
+        result.left[name] = {
+            RESOURCE + driver: max(0, known[driver] - taken[driver]) if driver in known else _MANY
+            for driver in drivers
+        }
+    for k, unit in free:
+        if unit.attached:
+            result.asked[k] = {RESOURCE + d: n for d, n in _drivers_of(unit).items()}
+            text = "volumes that their node attaches, at most as many as its CSINode allows"
+            note("kept", text, unit.label)
+    return result
+
+
+def _drivers_of(unit: Replica) -> Counter[str]:
+    return Counter(a.driver for a in unit.attached)
+
+
+def _staying(cluster: ReadCluster, held: Container[int] = ()) -> dict[str, set[Attached]]:
+    """Return what nodes attach for what stays, or for nobody."""
+    results: dict[str, set[Attached]] = {}
+    moving: dict[str, set[Attached]] = {}
+    for unit in cluster.site.units:
+        if unit.node is not None:
+            side = results if unit.stays or id(unit) in held else moving
+            side.setdefault(unit.node, set()).update(unit.attached)
+    for unit, name in cluster.site.residents:
+        results.setdefault(name, set()).update(unit.attached)
+    for name, one in attachments(cluster.objects):
+        if one not in moving.get(name, ()):
+            results.setdefault(name, set()).add(one)
+    return results
+
+
+def _sharers(cluster: ReadCluster, name: str, limits: dict[str, int]) -> list[Replica]:
+    """Return what may move off a node that is not too full if shared volumes count once each."""
+    here = [u for u in cluster.site.units if u.node == name and not u.stays and u.attached]
+    results = []
+    for driver, most in limits.items():
+        own = [u for u in here if any(a.driver == driver for a in u.attached)]
+        count = sum(_drivers_of(u)[driver] for u in own)
+        apart = {a for u in own for a in u.attached if a.driver == driver}
+        others = {a for a in _staying(cluster).get(name, ()) if a.driver == driver}
+        if count + len(others) > most >= len(apart | others):
+            results += own
+    return results
+
+
+# -- the document ----------------------------------------------------------------------------------
 
 
 def update_document(
@@ -62,9 +224,9 @@ def update_document(
         document["price_unit"] = "USD/h"
     if word := _word_of_places(cluster.site):
         document["cluster_word"] = word
-    for field in ("cluster_latency_ms", "node_sets", "rules", "limits"):
-        if not document[field]:
-            del document[field]
+    for name in ("cluster_latency_ms", "node_sets", "rules", "limits"):
+        if not document[name]:
+            del document[name]
     return document, items
 
 
@@ -304,7 +466,9 @@ def _new_size(
 def _item(unit: Replica, new: NewSize | None) -> OriginItem:
     """Return what a replica is in the cluster, and what its containers shall ask for."""
     known = item(unit)
-    wanted = {} if new is None else new.containers
+    if new is None:
+        return known
+    wanted = new.containers
     changed = tuple(
         c.model_copy(
             update=dict(

@@ -1,0 +1,536 @@
+"""Files of other programs, JSON or YAML, read within limits into typed objects.
+
+`read` gives the documents of a file as `Item`s: bytes and where they stand. `Item.decode` makes
+a msgspec struct of them. What a struct does not declare is passed over. A value of the wrong kind
+raises a `DocumentError` that names the file, the line and the path. Lines are looked up only when
+something is wrong: the file is read once more for them.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from placeopt.core.errors import DocumentError
+from placeopt.core.files.documents import after_space, decode_at, json_line, parse_json
+from placeopt.core.files.paths import AnyPath, open_bytes
+from placeopt.kubernetes import yaml_reading
+
+#: Files may be so large.
+MAX_JSON_BYTES, MAX_YAML_BYTES = 512 * 2**20, 128 * 2**20
+#: Values of a JSON file, by its commas, counted before any is made: ``[],`` takes three bytes in
+#: the file and sixty in memory.
+MAX_JSON_VALUES = 20_000_000
+#: JSON of people is looked through for keys that stand twice; larger files are of servers, which
+#: write every key once.
+STRICT_BYTES = 4 * 2**20
+#: JSON documents behind each other in one file.
+MAX_DOCUMENTS = 100_000
+STDIN = "-"
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_BRACKET = re.compile(rb"\s*[\[{]")
+#: Objects: names of machines, pods, services. Labels: values such as a zone.
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?", re.ASCII)
+LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
+LABEL_KEY = re.compile(
+    r"([A-Za-z0-9.-]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", re.ASCII
+)
+
+T = TypeVar("T")
+
+
+class WrongError(ValueError):
+    """What is wrong with a value that is being decoded, what is legal, and the steps to it."""
+
+    def __init__(self, problem: str, remedy: str, *steps: Any):
+        super().__init__(problem)
+        self.problem, self.remedy, self.steps = problem, remedy, steps
+
+
+# -- where a value stands --------------------------------------------------------------------------
+
+
+class Source:
+    """A file that was read, or stdin, whose bytes are kept."""
+
+    def __init__(self, path: str, kept: bytes | None = None):
+        self.path, self.kept, self.is_yaml = path, kept, False
+        self.file = "<stdin>" if path == STDIN else path
+
+    def raw(self) -> bytes:
+        """Return the bytes of the file.
+
+        Raises
+        ------
+        DocumentError
+            The file cannot be read, or is too large.
+        """
+        return _bytes(self.path) if self.kept is None else self.kept
+
+
+class _Part(NamedTuple):
+    """One of several documents of a file: its number, the lines before it, where it stands."""
+
+    number: int = 0
+    before: int = 0
+    start: int = 0
+    end: int | None = None
+
+
+class Place:
+    """Where a value stands: its file, its document, the keys and indices to it.
+
+    All places are equal, as they say nothing of what stands there.
+    """
+
+    __slots__ = ("part", "source", "steps")
+
+    def __init__(self, source: Source, part: _Part | None = None, steps: tuple[Any, ...] = ()):
+        self.source, self.part, self.steps = source, part or _Part(), steps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place)
+
+    def __hash__(self) -> int:
+        return 0
+
+    @classmethod
+    def read(cls, value: object) -> Place:
+        """Refuse to be read from a file."""
+        raise WrongError("no field of Kubernetes", "take it away")
+
+    def at(self, *steps: Any) -> Place:
+        """Return the place of a value that is inside."""
+        return Place(self.source, self.part, (*self.steps, *steps))
+
+    @property
+    def line(self) -> int:
+        """The line of the file, from 1."""
+        try:
+            text = without_logs(self.source.raw()).decode("utf-8-sig")
+        except (DocumentError, UnicodeDecodeError):  # it is no longer there
+            return 1
+        if self.source.is_yaml:
+            return yaml_reading.line_of(text, self.source.file, self.part.number, self.steps)
+        try:
+            return self.part.before + json_line(text[self.part.start : self.part.end], self.steps)
+        except (ValueError, IndexError, RecursionError):
+            return self.part.before + 1
+
+    def fault(self, problem: str, remedy: str, *steps: Any) -> DocumentError:
+        """Return the error that names the file, the line and the path of a value inside."""
+        if steps:
+            return self.at(*steps).fault(problem, remedy)
+        if not self.source.file:
+            return DocumentError(problem, remedy=remedy)
+        path = ""
+        for step in self.steps:
+            path += f"[{step}]" if isinstance(step, int) else f".{step}"
+        where = f"line {self.line}" + (f", {shown(path.lstrip('.'), 200)[1:-1]}" if path else "")
+        return DocumentError(problem, file=self.source.file, path=where, remedy=remedy)
+
+
+#: Of what stands in no file.
+NOWHERE = Place(Source("", b""))
+
+
+def shown(value: Any, maximum: int = 60) -> str:
+    """Return a value for a message: on one line, in ASCII where it is odd, and short."""
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "nothing", True: "true", False: "false"}[value]
+    text = ascii(value) if not isinstance(value, str) or not value.isprintable() else repr(value)
+    return text if len(text) <= maximum else text[: maximum - 4] + "..." + text[-1]
+
+
+# -- documents -------------------------------------------------------------------------------------
+
+
+class Item:
+    """A document, or an object of a list: its bytes as JSON, and where it stands."""
+
+    __slots__ = ("group", "kind", "place", "raw")
+
+    def __init__(self, raw: Any, place: Place):
+        self.raw, self.place, self.kind = raw, place, ""
+        self.group: str | None = None
+
+    def decode(self, form: type[T]) -> T:
+        """Return the item as a struct.
+
+        Fields that are null count as absent.
+
+        Raises
+        ------
+        DocumentError
+            A value is of the wrong kind.
+        """
+        decoder: msgspec.json.Decoder[T] = _decoder(form)
+        try:
+            return decoder.decode(self.raw)
+        except msgspec.ValidationError:
+            value = _without_nulls(msgspec.json.decode(self.raw))
+        try:
+            return decoder.decode(json.dumps(value))
+        except msgspec.ValidationError as error:
+            wrong = _wrong(error, value)
+            raise self.place.fault(wrong.problem, wrong.remedy, *wrong.steps) from None
+
+    def begins(self, text: bytes) -> bool:
+        """Return whether its bytes begin so."""
+        return bytes(memoryview(self.raw)[: len(text)]) == text
+
+
+def _whole(raw: bytes, place: Place) -> Item:
+    """Return a document, of bytes that are nothing else."""
+    return Item(msgspec.json.decode(raw, type=msgspec.Raw), place)
+
+
+_DECODERS: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def _decoder(form: Any) -> msgspec.json.Decoder[Any]:
+    """Return the decoder of a struct, made once."""
+    if form not in _DECODERS:
+        _DECODERS[form] = msgspec.json.Decoder(form, dec_hook=_made)
+    return _DECODERS[form]
+
+
+def _made(form: Any, value: object) -> Any:
+    """Make a value of a class of ours, which reads plain values by itself."""
+    return form.read(value)
+
+
+def converted(value: Any, form: type[T]) -> T:
+    """Return plain values as a struct.
+
+    Raises
+    ------
+    WrongError
+    """
+    try:
+        return msgspec.convert(value, form, dec_hook=_made)
+    except msgspec.ValidationError as error:
+        raise _wrong(error, value) from None
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(own) for key, own in value.items() if own is not None}
+    return [_without_nulls(own) for own in value] if isinstance(value, list) else value
+
+
+_STEP = re.compile(r"\.([^.\[\]`]+)|\[(\d+|\.\.\.)\]")
+_SAID = re.compile(r"Expected `(.+?)`(?:, got `(\w+)`| ([<>]=) ([-\d.]+))?")
+#: What messages call kinds of values, and what to do.
+_KINDS = {
+    "str": ("a text", "give a text, in quotes if it looks like a number"),
+    "object": ("a mapping", "give a mapping"),
+    "array": ("a list", "give a list"),
+    "bool": ("true or false", "give true or false"),
+}
+_TYPES = {"str": str, "object": dict, "array": list, "bool": bool, "int": int, "float": float}
+
+
+def _wrong(error: msgspec.ValidationError, value: Any) -> WrongError:
+    """Return what is wrong in words of ours, with the steps to it."""
+    message, cause = str(error), error.__cause__
+    said, _, path = message.partition(" - at `$")
+    found = _SAID.match(said)
+    steps, value = _walk(value, _STEP.findall(path), found[2] if found else None)
+    if isinstance(cause, WrongError):
+        return WrongError(cause.problem, cause.remedy, *steps, *cause.steps)
+    if found is None:
+        missing = re.search("required field `(.+)`", said)
+        problem = f"no {missing[1]}" if missing else said[:200]
+        return WrongError(problem, "give it" if missing else "mend it", *steps)
+    kind, sign, bound = found[1].removesuffix(" | null"), found[3], found[4]
+    if kind in _KINDS and found[2]:
+        what, remedy = _KINDS[kind]
+        return WrongError(f"{shown(value)} where {what} is expected", remedy, *steps)
+    if "matching regex" in said:
+        legal = "legal: lower-case letters, digits, - and ., up to 253"
+        return WrongError(f"{shown(value)} is no name of Kubernetes", legal, *steps)
+    which = "a whole number" if kind == "int" else "a number"
+    if kind not in ("int", "float"):
+        which = " or ".join(_KINDS.get(k, ("a number",))[0] for k in kind.split(" | "))
+    limit = {"<=": ", at most ", ">=": ", at least "}.get(sign or "", "")
+    legal = f"{float(bound):,.15g}" if limit else ""
+    return WrongError(f"{shown(value)} is not legal", f"legal: {which}{limit}{legal}", *steps)
+
+
+def _walk(value: Any, path: list[tuple[str, str]], got: str | None) -> tuple[list[Any], Any]:
+    """Return the steps of a path of msgspec, and the value there.
+
+    ``[...]`` is any key of a mapping: the first whose value is of the kind that was `got`.
+    """
+    if not path:
+        return [], value
+    (key, index), *rest = path
+    if index == "...":
+        tries = [(k, *_walk(inner, rest, got)) for k, inner in dict(value).items()]
+        kind = _TYPES.get(got or "", object)
+        hits = [(k, steps, end) for k, steps, end in tries if type(end) is kind or kind is object]
+        k, steps, end = (hits or tries)[0]
+        return [k, *steps], end
+    step: Any = key or int(index)
+    try:
+        inner = value[step]
+    except (KeyError, IndexError, TypeError):
+        return [step], None
+    steps, end = _walk(inner, rest, got)
+    return [step, *steps], end
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def read(path: AnyPath) -> list[Item]:
+    """Return the documents of a file, of stdin for ``-``.
+
+    Raises
+    ------
+    DocumentError
+        The file cannot be read, is too large, or is neither JSON nor YAML; the line is named.
+    """
+    raw = _bytes(str(path))
+    source = Source(str(path), raw if str(path) == STDIN else None)
+    count = len(raw)
+    raw = without_logs(_as_utf8(raw, source.file))
+    if _BRACKET.match(raw) and (documents := _json(raw, source)) is not None:
+        return documents
+    text = raw.decode()
+    _no_control(text, source.file)
+    if count > MAX_YAML_BYTES:
+        raise DocumentError(
+            f"more than {MAX_YAML_BYTES // 2**20} MiB of YAML",
+            file=source.file,
+            remedy="give JSON: kubectl get ... -o json",
+        )
+    source.is_yaml = True
+    values = yaml_reading.documents(text, source.file)
+    return [
+        _whole(json.dumps(value).encode(), Place(source, _Part(k)))
+        for k, value in enumerate(values)
+    ]
+
+
+def read_text(path: AnyPath) -> tuple[str, str]:
+    """Return (file, text) of a text file that is no YAML, such as CSV.
+
+    Raises
+    ------
+    DocumentError
+        It cannot be read, is too large, or is not text.
+    """
+    raw, file = _bytes(str(path)), Source(str(path)).file
+    if len(raw) > MAX_YAML_BYTES:
+        raise DocumentError(
+            f"more than {MAX_YAML_BYTES // 2**20} MiB",
+            file=file,
+            path="line 1",
+            remedy="give a shorter table",
+        )
+    text = _as_utf8(raw, file).decode()
+    _no_control(text, file)
+    return file, text
+
+
+def _no_control(text: str, file: str) -> None:
+    if control := _CONTROL.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise yaml_reading.fault(
+            file, line, f"the control character {control[0]!a}", "give a text file"
+        )
+
+
+def _bytes(path: str) -> bytes:
+    file = "<stdin>" if path == STDIN else path
+    try:
+        if path == STDIN:
+            raw = sys.stdin.buffer.read(MAX_JSON_BYTES + 1)
+        else:
+            with open_bytes(path) as stream:
+                raw = stream.read(MAX_JSON_BYTES + 1)
+    except (OSError, ValueError) as error:
+        said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        remedy = "give the path of a readable file"
+        raise DocumentError(said, file=file, remedy=remedy) from None
+    if len(raw) > MAX_JSON_BYTES:
+        raise DocumentError(
+            f"more than {MAX_JSON_BYTES // 2**20} MiB",
+            file=file,
+            remedy="split the file, or name fewer resources",
+        )
+    return bytes(raw)
+
+
+def _as_utf8(raw: bytes, file: str) -> bytes:
+    """Return bytes that are UTF-8, without the mark of it; no text is made of all of them."""
+    check, at, step = codecs.getincrementaldecoder("utf-8")(), 0, 2**20
+    for at in range(0, 0 if raw.isascii() else len(raw), step):
+        try:
+            check.decode(raw[at : at + step], at + step >= len(raw))
+        except UnicodeDecodeError as error:
+            wrong = max(0, at + error.start - (len(error.object) - len(raw[at : at + step])))
+            line = raw.count(b"\n", 0, wrong) + 1
+            raise yaml_reading.fault(
+                file, line, f"byte {wrong} is not UTF-8", "save the file as UTF-8"
+            ) from None
+    return raw.removeprefix(codecs.BOM_UTF8)
+
+
+def _json(raw: bytes, source: Source) -> list[Item] | None:
+    """Return a JSON document, or several behind each other; None where the text is rather YAML.
+
+    Such YAML begins with a brace.
+    """
+    if raw.count(b",") > MAX_JSON_VALUES:
+        raise yaml_reading.fault(
+            source.file,
+            1,
+            f"more than {MAX_JSON_VALUES:,} values",
+            "name fewer resources, or split the file",
+        )
+    if len(raw) > STRICT_BYTES:
+        try:
+            return [_whole(raw, Place(source))]
+        except (msgspec.DecodeError, RecursionError):
+            pass  # what is wrong, and on which line, is known to the reader below
+    text = raw.decode()
+    try:
+        parse_json(text)
+    except DocumentError as error:
+        return _parts_of(text, source, error)
+    return [_whole(raw, Place(source))]
+
+
+def _parts_of(text: str, source: Source, error: DocumentError) -> list[Item] | None:
+    """Return several JSON documents of a text which is not one, as the error says; None for YAML.
+
+    Raises
+    ------
+    DocumentError
+        It is not JSON; the line is named.
+    """
+    if not error.problem.startswith("not JSON"):
+        line = _line_of_fault(text, source.file, error.problem)
+        raise yaml_reading.fault(source.file, line, error.problem, "mend the file") from None
+    if error.problem.startswith("not JSON: Extra data") and (parts := _parts(text)):
+        if len(parts) > MAX_DOCUMENTS:
+            problem = f"more than {MAX_DOCUMENTS:,} JSON documents"
+            line = parts[-1].before + 1
+            raise yaml_reading.fault(source.file, line, problem, "give one list") from None
+        return [_item(text, source, part) for part in parts]
+    if not re.match(r'\s*[\[{]\s*["\[{]', text):
+        return None
+    raise _not_json(source.file, error) from None
+
+
+def _not_json(file: str, error: DocumentError, before: int = 0) -> DocumentError:
+    result = re.search(r"line (\d+)", error.problem)
+    line = before + (int(result[1]) if result else 1)
+    return yaml_reading.fault(file, line, error.problem, "give complete JSON documents")
+
+
+def _item(text: str, source: Source, part: _Part) -> Item:
+    """Return one of several JSON documents."""
+    own = text[part.start : part.end]
+    try:
+        parse_json(own)
+    except DocumentError as error:
+        if error.problem.startswith("not JSON"):
+            raise _not_json(source.file, error, part.before) from None
+        line = part.before + _line_of_fault(own, source.file, error.problem)
+        raise yaml_reading.fault(source.file, line, error.problem, "mend the file") from None
+    return _whole(own.encode(), Place(source, part))
+
+
+def _parts(text: str) -> list[_Part]:
+    """Return where each of several JSON documents stands.
+
+    They stand behind each other, as kubectl prints a stream; none where something else does, and
+    one more than `MAX_DOCUMENTS` at most.
+    """
+    results: list[_Part] = []
+    lines, last, at = 0, 0, after_space(text, 0)
+    while at < len(text) and len(results) <= MAX_DOCUMENTS:
+        if text[at] not in "{[":
+            return []
+        try:
+            _, end = decode_at(text, at)
+        except (ValueError, RecursionError):
+            return []
+        lines += text.count("\n", last, at)
+        results.append(_Part(len(results), lines, at, end))
+        last, at = at, after_space(text, end)
+    return results
+
+
+def _line_of_fault(text: str, file: str, problem: str) -> int:
+    """Return the line of a fault that the JSON parser found but did not place.
+
+    That is a key that stands twice, a number that is none, or nesting too deep. JSON is YAML, whose
+    reader knows its lines.
+    """
+    if problem.endswith("is not a finite number"):
+        return text.count("\n", 0, max(0, text.find(problem.split()[0]))) + 1
+    try:
+        yaml_reading.documents(text[:MAX_YAML_BYTES], file)
+    except DocumentError as error:
+        return int((error.path or "line 1").split()[1])
+    return 1
+
+
+# -- folders and dumps of kubectl cluster-info -----------------------------------------------------
+
+
+#: Files of a folder that are read, by the end of their names, and how many there may be.
+_READ, _MAX_FILES = (".json", ".yaml", ".yml"), 20_000
+_START = b"==== START logs for container "
+_LOG = re.compile(
+    rb"^" + _START + rb"(?P<which>.*) ====\n.*?==== END logs for container (?P=which) ====$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def without_logs(raw: bytes) -> bytes:
+    """Return a dump of ``kubectl cluster-info dump`` without logs; its lines keep their numbers."""
+    if _START not in raw:
+        return raw
+    return _LOG.sub(lambda log: b"\n" * log[0].count(b"\n"), raw)
+
+
+def with_folders(paths: Iterable[AnyPath]) -> list[AnyPath]:
+    """Return paths with the JSON and YAML files of a folder, at any depth, in its place.
+
+    Raises
+    ------
+    DocumentError
+        A folder has no such file, or too many.
+    """
+    return [file for path in paths for file in _files(path)]
+
+
+def _files(path: AnyPath) -> Iterator[AnyPath]:
+    if not Path(path).is_dir():
+        yield path
+        return
+    results = sorted(file for file in Path(path).rglob("*") if file.suffix.lower() in _READ)
+    if not results or len(results) > _MAX_FILES:
+        problem = f"{len(results):,} files" if results else "no file"
+        raise DocumentError(
+            f"{problem} of {', '.join(_READ)} in this folder",
+            file=str(path),
+            remedy=f"give the folder of a cluster-info dump; legal: 1 to {_MAX_FILES:,} files",
+        )
+    yield from results
