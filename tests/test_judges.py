@@ -253,7 +253,13 @@ def test_replicas_that_are_ready_are_counted() -> None:
     named = {f"{service}{k}__replica_of": "m" for k in range(3)}
     document = update(**named, **{f"{service}1__removed": True, f"{service}2__node": None})
     assert broken_by(document, (0, 0), (2, 0), (1, None)) == []
-    assert broken_by(document, (1, None), (2, 0)) == [("replicas", 1.0)]
+    assert broken_by(document, (1, None), (0, 0), (2, 0)) == [("replicas", 1.0)]
+
+
+def test_what_is_to_be_removed_starts_nowhere() -> None:
+    """Not on the first node either, even if it ends in time."""
+    document = update(applications__0__microservices__1__removed=True)
+    assert broken_by(document, (1, 0), (1, None)) == [("removed", 1.0)]
 
 
 def test_nothing_to_share_is_shared_evenly() -> None:
@@ -317,6 +323,11 @@ def test_values_are_whole_steps() -> None:
     assert problem.evaluate(PLANS["edge-cloud"]).values == (6.1, 25.0)
     document["delay_ms"]["edge"]["cloud"] = 25.25
     assert [goal.step for goal in from_document(document).objectives] == [0.1, 0.01]
+    for digits, step in ((9, 1e-9), (10, None)):
+        document["delay_ms"]["edge"]["cloud"] = 25 + 10.0**-digits
+        document["nodes"][1]["operating_cost"] = 1 + 10.0**-digits
+        steps = [goal.step for goal in from_document(document).objectives]
+        assert steps == [None if step is None else pytest.approx(step, abs=0)] * 2
 
 
 def test_a_delay_that_is_not_known_is_no_delay() -> None:

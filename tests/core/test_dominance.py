@@ -164,3 +164,17 @@ def test_hypervolume_by_hand() -> None:
 def test_the_farthest_row_is_so_in_each_direction() -> None:
     """Not only from the least values."""
     assert farthest(np.array([[0, 0], [10, 1], [9, 0.9], [5, 0.5]]), 3) == [0, 1, 3]
+
+
+def test_indicators_by_hand() -> None:
+    found, best = np.array([[3.0, 1.0]]), np.array([[1.0, 2.0], [3.0, 1.0]])
+    assert (dominance.igd_plus(found, best), dominance.epsilon(found, best)) == (1.0, 2.0)
+    one, known = np.array([[4.0], [3.0]]), np.array([[2.0], [1.0]])
+    assert dominance.igd_plus(one, known) == dominance.epsilon(one, known) == 2.0
+    assert dominance.igd_plus(known, one) == dominance.epsilon(known, one) == 0.0
+    assert dominance.worst([(1, 5), (), (3, 2)]) == (3, 5)
+
+
+def test_a_column_without_range_has_room_of_its_own() -> None:
+    """So that a row adds something where all others are as good in it."""
+    assert contributions(np.array([[1.0, 2.0], [1.0, 3.0]])) == pytest.approx([0.11, 0.0])
