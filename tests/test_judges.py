@@ -306,6 +306,18 @@ def test_what_a_move_leaves_is_free_again() -> None:
     assert broken(there, away) == {"cpu-capacity", "memory-capacity"}
 
 
+def test_a_node_without_capacity_is_overfull_by_a_whole() -> None:
+    document = json.loads((SMALLEST / "rescheduling.json").read_text(encoding="utf-8"))
+    document["nodes"].append(document["nodes"][1] | {"name": "none", "cpu_cores": 0})
+    document["latency_ms"] = {
+        "edge-1": {"cloud-1": 45, "none": 45},
+        "cloud-1": {"none": 1},
+    }
+    move = {"service": "backend", "from": "cloud-1", "to": "none"}
+    (broken,) = from_document(document).evaluate({"moves": [move]}).violations
+    assert (broken.kind, broken.amount) == ("cpu-capacity", 1.0)
+
+
 def test_faults_are_put_into_files_that_are_there() -> None:
     """And looked for by tests that are."""
     source = (ROOT / "benchmarks" / "mutants.py").read_text(encoding="utf-8")
