@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 #: Faults that no test notices, each with the reason why none can.
 KNOWN = ROOT / "benchmarks" / "mutants.toml"
 #: Seconds after which the tests of one fault are taken not to end.
-LONGEST = 900
+LONGEST = 300
 #: File of `placeopt` -> the tests of it, quick ones first.
 JUDGES = {
     "temporal/referee": ["test_judges.py", "temporal/test_instance.py"],
