@@ -7,12 +7,11 @@ import inspect
 import json
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from forks import forked
 from pages import FENCE, ROOT, blocks, environment, run_blocks
 from typer.core import TyperGroup
 from typer.main import get_command
@@ -224,7 +223,8 @@ def test_the_smallest_instances_are_instances(kind: str) -> None:
 def test_pages_are_assembled_whole(tmp_path: Path) -> None:
     """All that Sphinx is given: a page for each problem, method and document."""
     code = f"import build, pathlib; build.assemble(pathlib.Path({str(tmp_path)!r}))"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT / "docs", check=True, env=environment())
+    done = forked(code, cwd=ROOT / "docs", environment=environment())
+    assert done.returncode == 0, done.stderr
     for name in methods():
         text = (tmp_path / "docs" / "methods" / f"{name}.md").read_text(encoding="utf-8")
         assert "## Measured" in text and "## Parameters" in text

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from edge_cloud_instances import optimum, random_instance, tiny
+from effort import tries
 from hands import Hand
 
 from placeopt.core.budget import Budget
@@ -251,7 +252,7 @@ def test_a_crowded_edge_is_closed_within_seconds() -> None:
     assert plain.bound < 0.99 * proven
 
 
-@pytest.mark.parametrize("seconds", [0.3, 2.0])
+@pytest.mark.parametrize("seconds", [0.3, 2.0][: tries(1, 2)])
 def test_a_time_limit_is_kept(seconds: float) -> None:
     """Whatever of charges and lists it ends in; in seconds of this process."""
     problem = EdgeCloud.generate(1, applications=50, load=1.0)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from effort import tries
 
 import placeopt
 from placeopt import ask
@@ -69,7 +70,7 @@ def two_distances(bounds=(-1e4, 1e4)) -> pyo.ConcreteModel:
     return model
 
 
-@pytest.mark.parametrize("bounds", [(-1e4, 1e4), (None, None)])
+@pytest.mark.parametrize("bounds", [(None, None), (-1e4, 1e4)][: tries(1, 2)])
 def test_points_lie_on_the_curve_and_keep_the_gap(bounds):
     front = placeopt.enumerate(two_distances(bounds), gap={"g": 2.0})
     f, g = front.values.T

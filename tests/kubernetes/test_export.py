@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import THOROUGH
 from shop import items_of, shop_of
 
 import placeopt
@@ -196,7 +197,12 @@ def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every
 #: number has been tried alone, too.
-BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", "5 17 33 48 64 77").split()]
+BREAKS = [
+    int(k)
+    for k in os.environ.get(
+        "PLACEOPT_BREAKS", "5 17 33 48 64 77" if THOROUGH else "5 33 64"
+    ).split()
+]
 
 #: What a Deployment asks of nodes.
 WISH = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+from effort import tries
 
 import placeopt
 from placeopt.core.budget import Budget
@@ -35,7 +36,7 @@ def test_the_base_policy_gets_the_time_it_needs() -> None:
     assert sequence.plan(alike) == sequence.plan(greedy)
 
 
-@pytest.mark.parametrize("limit", [0.5, 1.5])
+@pytest.mark.parametrize("limit", [0.5, 1.5][: tries(1, 2)])
 def test_large_instances_keep_the_limit(limit: float) -> None:
     """In seconds of this process: others may be at work on the machine.
 

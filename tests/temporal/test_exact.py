@@ -92,7 +92,7 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
     assert np.array_equal(np.array(front.bounds), expected)
 
 
-@pytest.mark.parametrize(("seed", "requests"), [(1, 2), (2, 2), (5, 2), (4, 3)])
+@pytest.mark.parametrize(("seed", "requests"), [(1, 2), (4, 3), (2, 2), (5, 2)])
 def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
     """The full front of the time-indexed model with enough copies.
 
