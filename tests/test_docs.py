@@ -190,15 +190,8 @@ def test_files_of_the_package_that_pages_name_are_there() -> None:
 def test_the_page_about_one_pod_shows_what_its_code_prints(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "one-pod.md").read_text(encoding="utf-8")
     code, printed = re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        check=True,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == printed
+    done = forked(code, cwd=tmp_path, environment=environment())
+    assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
 
 def test_the_page_says_what_a_killed_run_keeps() -> None:
