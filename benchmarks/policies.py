@@ -17,7 +17,7 @@ from placeopt.multi_cluster.episodes import policies
 from placeopt.multi_cluster.episodes.stream import MultiClusterBatch
 from placeopt.multi_cluster.generator import STRATEGIES
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl import policy_file
 from placeopt.rl.evaluation import evaluate, summary
 

@@ -16,10 +16,10 @@ from harness import Benchmark, section, table, timed
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.front import Front
 from placeopt.core.task import Task
-from placeopt.rescheduling import heuristics as search
+from placeopt.rescheduling import search
+from placeopt.rescheduling.encoder import latencies
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.latency import latencies
+from placeopt.rescheduling.problem import Rescheduling
 
 METHODS: dict[str, Any] = {
     "kubernetes": search.kubernetes,

@@ -17,7 +17,7 @@ from harness import Benchmark, table
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.registry import certifier
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 #: Numbers of moves that are shown by themselves.
 MOVES = (3, 8, 15)

@@ -19,11 +19,11 @@ from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
 from placeopt.evolve import weighted_sums
 from placeopt.portfolio import run_method
-from placeopt.rescheduling import heuristics
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.local_search import pruning
-from placeopt.rescheduling.local_search.pruning import PlanPruning
-from placeopt.rescheduling.move_order import shortest
+from placeopt.rescheduling import search as heuristics
+from placeopt.rescheduling.encoder import shortest
+from placeopt.rescheduling.problem import Rescheduling
+from placeopt.rescheduling.search import blocks as pruning
+from placeopt.rescheduling.search.blocks import PlanPruning
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.temporal import search as levelling
 from placeopt.temporal.arrays import pool_of, served

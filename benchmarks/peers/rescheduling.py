@@ -8,7 +8,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from peers.cp import solved, weighted
-from placeopt.rescheduling.move_order import shortest
+from placeopt.rescheduling.encoder import shortest
 
 #: Parts of a millisecond in which times are whole numbers.
 PARTS = 1000

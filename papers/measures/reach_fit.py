@@ -21,9 +21,10 @@ from machine import table
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.rescheduling import generator, heuristics
+from placeopt.rescheduling import generator
+from placeopt.rescheduling import search as heuristics
 from placeopt.rescheduling.generator import APPLICATIONS, fail, surge
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl import play, policy_file
 from placeopt.rl.policy import TrainedPolicy
 

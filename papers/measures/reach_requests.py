@@ -25,7 +25,7 @@ from placeopt_papers.traffic.scenario import Scenario
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl import play as policies
 from placeopt.rl import policy_file
 

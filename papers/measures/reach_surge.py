@@ -21,7 +21,7 @@ from papers.measures.reach_fit import FAILURE, LOST, SCHEDULERS, SERVICES, SURGE
 
 from placeopt.rescheduling import generator
 from placeopt.rescheduling.generator import fail, surge
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl import policy_file
 
 FULL = {"draws": 40_000, "kept": 60}

@@ -24,7 +24,7 @@ import numpy as np
 from machine import table
 from papers.measure import SCRATCH, Cells
 
-from placeopt.rescheduling import environment
+from placeopt.rescheduling import episodes as environment
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rl.policy import TrainedPolicy
 from placeopt.rl.settings import TrainingSettings

@@ -16,7 +16,7 @@ from stable_baselines3 import DQN
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 
 from placeopt.core.interfaces import Preset
-from placeopt.rescheduling.environment import TABLE_V
+from placeopt.rescheduling.episodes import TABLE_V
 from placeopt.rl.deepsets import DeepSetsPolicy, Network
 from placeopt.rl.policy import Shape
 from placeopt.rl.settings import Share, Steps, TrainingSettings

@@ -15,7 +15,7 @@ import numpy as np
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, require_known
 from placeopt.core.files.documents import Document
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 #: kind -> (cores, GiB, execution time over that of Cloud-A, whether it is at the edge): Table III
 #: and its text.

@@ -18,8 +18,8 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, of_kind
 from placeopt.exact.compiled_model import Cut
 from placeopt.exact.goals import declare, remember
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.move_order import Moves, shortest
+from placeopt.rescheduling.encoder import Moves, shortest
+from placeopt.rescheduling.problem import Rescheduling
 
 
 def build(problem: Problem) -> pyo.ConcreteModel:

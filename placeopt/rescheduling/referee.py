@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.core.fronts.values import Evaluation, Violation
-from placeopt.rescheduling.arrays import ReschedulingArrays
-from placeopt.rescheduling.call_graph import CallGraph
+from placeopt.rescheduling.arrays import CallGraph, ReschedulingArrays
 
 RESOURCES = ("cpu", "memory")
 

@@ -26,7 +26,7 @@ from placeopt.kubernetes import origin as origins
 from placeopt.kubernetes.export import export, script, steps
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import from_document
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rolling_update.instance import RollingUpdate
 
 FAKE = Path(__file__).with_name("fake_kubectl.py")

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import read_json, validate
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 Json = dict[str, Any]
 #: ms: users 10, `a` 30, between nodes 5, `b` 50.

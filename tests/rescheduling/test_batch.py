@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import UsageError
-from placeopt.rescheduling.batch import FEATURES, ReschedulingBatch
+from placeopt.rescheduling.episodes.batch import FEATURES, ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 ALL = tuple(Rescheduling.generate(1, application=a, replicas=5) for a in APPLICATIONS)
 

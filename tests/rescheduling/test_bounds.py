@@ -12,12 +12,11 @@ from rescheduling_states import state_search
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.registry import certifier
-from placeopt.rescheduling import bounds, relaxation
-from placeopt.rescheduling.bounds import least_latencies
-from placeopt.rescheduling.branching import LatencyQuestion, Workspace
+from placeopt.rescheduling import bounds
+from placeopt.rescheduling.bounds import least_latencies, relaxation, sharpened
+from placeopt.rescheduling.bounds.tree import LatencyQuestion, Workspace
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.pricing import sharpened
+from placeopt.rescheduling.problem import Rescheduling
 
 certify = certifier("rescheduling")
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2}

@@ -10,8 +10,8 @@ pytest.importorskip("matplotlib")
 
 from placeopt import api
 from placeopt.plot import plot_plan
-from placeopt.rescheduling.drawing import MAX_SERVICES, _layout, _views, scene
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
+from placeopt.rescheduling.views import MAX_SERVICES, _layout, _views, scene
 
 
 def solved(**sizes):

@@ -7,7 +7,7 @@ import pytest
 
 from placeopt import api
 from placeopt.core.interfaces import build_encoder, seeds
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 
 def test_seeds_are_what_block_search_finds() -> None:

@@ -12,10 +12,10 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.task import Task
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.rescheduling import environment as episodes
+from placeopt.rescheduling import episodes
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.heuristics import block_search
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
+from placeopt.rescheduling.search import block_search
 from placeopt.rl import policy_file
 from placeopt.rl.batches import make_batch
 from placeopt.rl.play import run

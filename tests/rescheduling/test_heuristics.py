@@ -14,14 +14,16 @@ from placeopt import api
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.task import Task
-from placeopt.rescheduling import heuristics as search
+from placeopt.rescheduling import search
+from placeopt.rescheduling.encoder import latencies, latency_after
 from placeopt.rescheduling.generator import APPLICATIONS, fail, surge
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.latency import latencies, latency_after
-from placeopt.rescheduling.local_search import beam, descent, eject, pruning
-from placeopt.rescheduling.local_search.blocks import BlockSearch
-from placeopt.rescheduling.local_search.pruning import PlanPruning
-from placeopt.rescheduling.local_search.state import zones
+from placeopt.rescheduling.problem import Rescheduling
+from placeopt.rescheduling.search import blocks as beam
+from placeopt.rescheduling.search import blocks as pruning
+from placeopt.rescheduling.search import descent
+from placeopt.rescheduling.search import descent as eject
+from placeopt.rescheduling.search.blocks import BlockSearch, PlanPruning
+from placeopt.rescheduling.search.descent import zones
 
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2}
 

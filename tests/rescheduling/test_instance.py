@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError, UsageError
 from placeopt.rescheduling.generator import APPLICATIONS, fail, surge
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 SHAPE = {"services": 5, "cloud_a": 1, "edge_a": 2, "edge_b": 1}
 

@@ -12,9 +12,9 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint
 from placeopt.exact.compiled_model import CompiledModel
+from placeopt.rescheduling.encoder import shortest
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.move_order import shortest
+from placeopt.rescheduling.problem import Rescheduling
 
 SMALL = {"cloud_a": 1, "edge_a": 1, "edge_b": 2, "services": 4}
 

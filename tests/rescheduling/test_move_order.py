@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError
-from placeopt.rescheduling.call_graph import call_order
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.move_order import MAX_HOPS, arrange, arranged, misplaced, shortest
+from placeopt.rescheduling.arrays import call_order
+from placeopt.rescheduling.encoder import MAX_HOPS, arrange, arranged, misplaced, shortest
+from placeopt.rescheduling.problem import Rescheduling
 
 
 def swap(num_nodes: int, services: int = 2) -> Rescheduling:

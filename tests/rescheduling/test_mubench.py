@@ -12,7 +12,7 @@ import pytest
 from placeopt import cli
 from placeopt.core.errors import DocumentError
 from placeopt.rescheduling import mubench
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 DATA = os.environ.get("PLACEOPT_DATA")
 #: file -> services, calls

@@ -20,7 +20,7 @@ from placeopt.core.errors import UsageError
 from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import problem_class, specs
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl.batches import SequentialBatch, make_batch
 from placeopt.rl.environment import BatchEnv, BatchVectorEnv
 from placeopt.rl.episodes import Preferences, draw, normalised
@@ -138,7 +138,7 @@ LOADED = (
 )
 SOLVE = """
 import placeopt
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 placeopt.solve(Rescheduling.generate(1, replicas=2), "policy", policy="rescheduling-testbed")
 """
 

@@ -22,7 +22,7 @@ from placeopt.core.task import Task
 from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import specs
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rollout import rollout
 from placeopt.temporal.problem import Temporal

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 
 def state_search(problem: Rescheduling) -> list[tuple[float, float]]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from placeopt_papers.traffic.play import Played
     from placeopt_papers.traffic.scenario import Scenario
 
-    from placeopt.rescheduling.instance import Rescheduling
+    from placeopt.rescheduling.problem import Rescheduling
 
 #: The word for no rescheduler.
 NONE = "none"

@@ -18,7 +18,7 @@ import numpy as np
 from placeopt_papers.traffic.scenario import Serving
 
 from placeopt.core.errors import UsageError
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 #: Events that a run may have: more means that requests come faster than pods serve them.
 MOST_EVENTS = 20_000_000

@@ -14,7 +14,7 @@ from placeopt_papers.traffic.scenario import Scenario
 
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
 from placeopt.rescheduling import generator
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 
 #: ``(instance) -> moves``: (service, from, to) by name, in the order in which they are made.
 Mover = Callable[[Rescheduling], list[tuple[str, str, str]]]

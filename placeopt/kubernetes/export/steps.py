@@ -21,7 +21,7 @@ from placeopt.kubernetes.values import MIB
 
 if TYPE_CHECKING:
     from placeopt.kubernetes.origin import OriginContainer, OriginItem
-    from placeopt.rescheduling.instance import Rescheduling
+    from placeopt.rescheduling.problem import Rescheduling
     from placeopt.rolling_update.instance import RollingUpdate
 
 #: Kinds of workloads whose pods can be moved one by one.
@@ -151,7 +151,7 @@ def steps(
     DocumentError
         The origin does not name what the plan moves, or holds names that Kubernetes does not allow.
     """
-    from placeopt.rescheduling.instance import Rescheduling
+    from placeopt.rescheduling.problem import Rescheduling
     from placeopt.rolling_update.instance import RollingUpdate
 
     names = _Pods(origin, plan_id(problem, plan), partly)

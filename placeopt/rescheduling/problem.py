@@ -30,8 +30,7 @@ from placeopt.core.problem import (
 )
 from placeopt.core.spec import ProblemSpec
 from placeopt.rescheduling import SPEC
-from placeopt.rescheduling.arrays import ReschedulingArrays, build
-from placeopt.rescheduling.call_graph import CallGraph
+from placeopt.rescheduling.arrays import CallGraph, ReschedulingArrays, build
 from placeopt.rescheduling.referee import ReschedulingReferee
 
 #: Fields of nodes and services with the two resources.

@@ -11,9 +11,9 @@ from typing import Any
 from placeopt.core.errors import UsageError, require_known
 from placeopt.core.interfaces import CompiledEpisodes, Preset
 from placeopt.core.problem import Problem
-from placeopt.rescheduling.batch import ReschedulingBatch
+from placeopt.rescheduling.episodes.batch import ReschedulingBatch
 from placeopt.rescheduling.generator import APPLICATIONS
-from placeopt.rescheduling.instance import Rescheduling
+from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rl.settings import TrainingSettings
 
 #: Hyper-parameters of the paper's Table V; what it does not print is as stable-baselines3 has it.
@@ -77,7 +77,7 @@ def batch(
     cloud_a, edge_a, edge_b : int
         Machines of each kind.
     background, penalty, steps
-        As of `placeopt.rescheduling.batch.ReschedulingBatch`.
+        As of `placeopt.rescheduling.episodes.batch.ReschedulingBatch`.
     """
     if problem is not None:
         if not isinstance(problem, Rescheduling):

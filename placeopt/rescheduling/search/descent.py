@@ -7,19 +7,85 @@ potentials bound the change of every move from below.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.rows import copy_rows
-from placeopt.rescheduling.latency import (
+from placeopt.rescheduling.arrays import ReschedulingArrays
+from placeopt.rescheduling.encoder import (
+    LatencyScratch,
+    Moves,
+    RunningDeployment,
+    arrange,
     critical_path,
+    empty_deployment,
     fits,
     latency,
     latency_after,
+    latency_scratch,
     refresh,
     relocate,
 )
-from placeopt.rescheduling.move_order import arrange
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+class SearchState(NamedTuple):
+    """A deployment, and what the search knows of it; S services, N nodes."""
+
+    deployment: RunningDeployment
+    scratch: LatencyScratch
+    stale: np.ndarray  # bool (S,) services of which the mean times are out of date
+    potential: np.ndarray  # (S, N) ms that a replica adds to the critical path
+    linear: bool  # no service has two groups: potentials give changes exactly
+
+
+class PlanArchive(NamedTuple):
+    """The best plan of every number of moves, up to K."""
+
+    latency: np.ndarray  # (K + 1,) ms, inf where there is none
+    moves: np.ndarray  # int32 (K + 1, K, 3) service, from, to
+    tries: np.ndarray  # int64 (1,) deployments that were evaluated
+
+
+def search_state(instance: ReschedulingArrays) -> SearchState:
+    """Return a state without replicas; `load` gives it a deployment."""
+    services, nodes = instance.home.shape
+    return SearchState(
+        deployment=empty_deployment(instance),
+        scratch=latency_scratch(services, len(instance.callee)),
+        stale=np.ones(services, dtype=bool),
+        potential=np.zeros((services, nodes)),
+        linear=bool(np.diff(instance.group_first).max() <= 1),
+    )
+
+
+def plan_archive(max_moves: int) -> PlanArchive:
+    """Return an empty archive for plans of at most `max_moves` moves."""
+    return PlanArchive(
+        latency=np.full(max_moves + 1, np.inf),
+        moves=np.zeros((max_moves + 1, max_moves, 3), dtype=np.int32),
+        tries=np.zeros(1, dtype=np.int64),
+    )
+
+
+def zones(instance: ReschedulingArrays) -> np.ndarray:
+    """Return the zone of every node, 0 or 1, shape (N,).
+
+    The two nodes that are farthest apart are the centres; a node belongs to the nearer one.
+    """
+    if len(instance.user) < 2:
+        return np.zeros(len(instance.user), dtype=np.int64)
+    between = instance.delay + instance.delay.T
+    one, other = np.unravel_index(int(between.argmax()), between.shape)
+    nearer = between[other] < between[one]
+    nearer[other] = True  # with no delays at all, the zones still differ
+    return nearer.astype(np.int64)
+
+
+# -- descents --------------------------------------------------------------------------------------
 
 #: Differences below this many ms are rounding.
 ROUNDING_MS = 1e-9
@@ -324,3 +390,81 @@ def _try_pairs_from(instance, state, archive, first, back):
                 relocate(instance, deployment, other, there, here)
             relocate(instance, deployment, service, target, source)
             refresh(instance, deployment, service)
+
+
+# -- ejections -------------------------------------------------------------------------------------
+
+#: Replicas that a pass tries to bring; replicas that leave for one of them, at most.
+_MAX_TRIED, _MAX_LEAVING = 12, 3
+
+
+def improve(instance: ReschedulingArrays, state: SearchState, archive: PlanArchive) -> float:
+    """Descend, make one ejection if any of the most promising helps, descend again.
+
+    The state is a local optimum of single moves afterwards.
+
+    Returns
+    -------
+    float
+        The latency in ms.
+    """
+    now = _descend(instance, state, archive)
+    # Potentials and weights are those of this deployment: the descent ends when no move helps.
+    potential, deployment = state.potential, state.deployment
+    here = np.where(deployment.counts > 0, potential, -np.inf)
+    source = here.argmax(axis=1)
+    on_path = state.scratch.service_weight[:, None] > 0
+    change = np.where(on_path, potential - here.max(axis=1, keepdims=True), 0.0)
+    room = (deployment.free[None] >= instance.demand[:, None]).all(axis=2)
+    too_small = (instance.capacity[None] < instance.demand[:, None]).any(axis=2)
+    change[room | too_small] = 0.0
+    likely = np.argsort(change, axis=None, kind="stable")[:_MAX_TRIED]
+    for service, target in (divmod(int(cell), change.shape[1]) for cell in likely):
+        if change[service, target] >= -MIN_GAIN_MS:
+            break
+        moves = _make_room(instance, state, service, target)
+        if moves is None:
+            continue
+        moves.append((service, int(source[service]), target))
+        if move(instance, state, *moves[-1]) < now - MIN_GAIN_MS:
+            return _descend(instance, state, archive)
+        _undo(instance, state, moves)
+    return now
+
+
+def _descend(instance: ReschedulingArrays, state: SearchState, archive: PlanArchive) -> float:
+    result, _ = descend(instance, state, archive, False, False, UNLIMITED)
+    return float(result)
+
+
+def _undo(instance: ReschedulingArrays, state: SearchState, moves: Moves) -> None:
+    for service, source, target in reversed(moves):
+        move(instance, state, service, target, source)
+
+
+def _make_room(
+    instance: ReschedulingArrays, state: SearchState, service: int, node: int
+) -> Moves | None:
+    """Move replicas off a node until one of a service fits, those first that cost least elsewhere.
+
+    Returns
+    -------
+    list of (service, from, to), or None
+        The moves made; None where that fails and nothing has changed.
+    """
+    demand, deployment = instance.demand, state.deployment
+    moves: Moves = []
+    while (deployment.free[node] < demand[service]).any():
+        others = np.flatnonzero(deployment.counts[:, node])
+        others = others[(others != service) & (demand[others] > 0).any(axis=1)]
+        room = (deployment.free[None] >= demand[others][:, None]).all(axis=2)
+        cost = np.where(room, state.potential[others], np.inf)
+        cost[:, node] = np.inf
+        if len(moves) == _MAX_LEAVING or not np.isfinite(cost).any():
+            _undo(instance, state, moves)
+            return None
+        change = cost - state.potential[others, node][:, None]
+        k, target = divmod(int(change.argmin()), cost.shape[1])
+        moves.append((int(others[k]), node, target))
+        move(instance, state, *moves[-1])
+    return moves

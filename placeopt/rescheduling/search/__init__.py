@@ -13,11 +13,9 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.goals import fewest
 from placeopt.core.task import Candidate, Task
 from placeopt.rescheduling.arrays import ReschedulingArrays
-from placeopt.rescheduling.encoder import ReschedulingEncoder
-from placeopt.rescheduling.instance import Rescheduling
-from placeopt.rescheduling.local_search.blocks import BlockSearch
-from placeopt.rescheduling.local_search.pruning import PlanPruning
-from placeopt.rescheduling.move_order import Moves
+from placeopt.rescheduling.encoder import Moves, ReschedulingEncoder
+from placeopt.rescheduling.problem import Rescheduling
+from placeopt.rescheduling.search.blocks import BlockSearch, PlanPruning
 
 #: Share of a time limit that the search has where plans are then rid of moves that save too little.
 SEARCH_SHARE = 0.5
@@ -51,7 +49,7 @@ def block_search(
     deployment.
 
     That plans keep `min_gain_ms` is proven up to 65,536 combinations of moves and looked for
-    beyond; see `placeopt.rescheduling.local_search.pruning`.
+    beyond; see `placeopt.rescheduling.search.blocks`.
     """
     max_moves = fewest(max_moves, task.problem.goal_limits.get("moves"))
     budget = task.budget
