@@ -92,7 +92,7 @@ def number(value: float) -> str:
     return f"{value:.5g}"
 
 
-def counted(count: int, what: str) -> str:
+def counted(count: float, what: str) -> str:
     """Return how many there are of something, by its name in the singular.
 
     Examples
