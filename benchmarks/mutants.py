@@ -54,9 +54,9 @@ JUDGES = {
     "kubernetes/approval": ["kubernetes/test_money.py", "kubernetes/test_approval.py"],
     "kubernetes/verify": ["kubernetes/test_verify_filters.py"],
 }
-#: Functions that stand beside judges and judge nothing: they choose among points, or weights.
+#: Functions that stand beside judges and judge nothing: they choose points or weights.
 BESIDE = ("knee", "reference_point", "pseudo_weights", "topsis", "farthest", "by_rays")
-BESIDE += ("simplex", "lattice", "read_weights")
+BESIDE += ("simplex", "lattice", "read_weights", "by_worth", "subset_by_contribution")
 #: Operator -> what takes its place.
 OPERATORS = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
 OPERATORS |= {to: op for op, to in OPERATORS.items()}

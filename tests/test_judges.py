@@ -318,6 +318,20 @@ def test_a_node_without_capacity_is_overfull_by_a_whole() -> None:
     assert (broken.kind, broken.amount) == ("cpu-capacity", 1.0)
 
 
+def test_machines_are_judged_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is spared, and nothing else: each machine's overload is its own."""
+    document = json.loads((SMALLEST / "temporal.json").read_text(encoding="utf-8"))
+    document["requests"].append(document["requests"][0] | {"name": "big", "cpu_cores": 1.5})
+    document["offers"][0]["max_instances"] = 2
+    plan = copy.deepcopy(PLANS["temporal"])
+    plan["starts"]["big"] = 0
+    plan["instances"].append(plan["instances"][0] | {"replicas": [["big", 0], ["big", 1]]})
+    whole = from_document(document).evaluate(plan)
+    assert [violation.kind for violation in whole.violations] == ["cpu-capacity"]
+    monkeypatch.setattr("placeopt.temporal.referee.LOADS_AT_ONCE", 1)
+    assert from_document(document).evaluate(plan) == whole
+
+
 def test_faults_are_put_into_files_that_are_there() -> None:
     """And looked for by tests that are."""
     source = (ROOT / "benchmarks" / "mutants.py").read_text(encoding="utf-8")

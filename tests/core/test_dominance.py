@@ -35,6 +35,16 @@ def test_joined_bounds_are_the_minimal_maxima(columns: int, data: st.DataObject)
     assert np.array_equal(join_bounds(one, other), np.unique(expected, axis=0))
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_joined_bounds_of_three_goals_miss_nothing(seed: int) -> None:
+    """Sets of many equal values, ten a seed: pairs are left out only where they cannot matter."""
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        one, other = rng.integers(0, 12, (2, 14, 3)).astype(float)
+        pairs = np.maximum(one[:, None], other[None]).reshape(-1, 3)
+        assert np.array_equal(join_bounds(one, other), np.unique(minimal(pairs), axis=0))
+
+
 def test_thousands_of_bounds_are_joined_without_all_pairs() -> None:
     """Pairs of these would take gigabytes."""
     rng = np.random.default_rng(1)
@@ -178,3 +188,16 @@ def test_indicators_by_hand() -> None:
 def test_a_column_without_range_has_room_of_its_own() -> None:
     """So that a row adds something where all others are as good in it."""
     assert contributions(np.array([[1.0, 2.0], [1.0, 3.0]])) == pytest.approx([0.11, 0.0])
+
+
+def test_scaled_by_hand() -> None:
+    """The best known span 0 to 1; a goal that never varies is only moved."""
+    best = np.array([[1.0, 4.0, 7.0], [3.0, 2.0, 7.0]])
+    values, known = dominance.scaled(np.array([[5.0, 0.0, 9.0]]), best)
+    assert values.tolist() == [[2.0, -1.0, 2.0]]
+    assert known.tolist() == [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+
+
+def test_no_rows_and_one() -> None:
+    assert nondominated(np.empty((0, 2))).shape == (0,)
+    assert nondominated(np.ones((1, 2))).tolist() == [True]
