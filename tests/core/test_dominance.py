@@ -201,3 +201,13 @@ def test_scaled_by_hand() -> None:
 def test_no_rows_and_one() -> None:
     assert nondominated(np.empty((0, 2))).shape == (0,)
     assert nondominated(np.ones((1, 2))).tolist() == [True]
+
+
+def test_minimal_and_reached_by_hand() -> None:
+    """Rows and lists alike; each bound needs one row that is as good."""
+    rows = [(1.0, 2.0), (2.0, 1.0), (2.0, 2.0)]
+    assert minimal(rows).tolist() == minimal(np.array(rows)).tolist() == [[1, 2], [2, 1]]
+    assert minimal([]).shape == (0, 0) and minimal(np.empty((0, 2))).shape == (0, 2)
+    found = np.array(rows)
+    assert all_reached(found[:2], found) and all_reached(np.array([[2.0, 2.0]]), found[:2])
+    assert not all_reached(np.array([[1.0, 2.0], [1.0, 1.0]]), found)
