@@ -40,9 +40,7 @@ def asking(name: str, on: str, **requests: str) -> Json:
 
 
 def waiting(name: str, **more: Any) -> Json:
-    made = pod(name, "", **more)
-    del made["spec"]["nodeName"]
-    return {**made, "status": {"phase": "Pending"}}
+    return {**pod(name, None, **more), "status": {"phase": "Pending"}}
 
 
 def claimed(name: str, on: str, claim: str) -> Json:
@@ -418,3 +416,66 @@ def test_a_budget_is_broken_and_what_is_just_inside_is_not(name: str, tmp_path: 
     refused, inside = BUDGETS[name]
     assert len(broken(refused)) == 1 and "shop/b" in broken(refused)[0]
     assert broken(inside) == []
+
+
+def moves(objects: list[Json], *made: tuple[str, str | None, str]) -> StepsDocument:
+    """Return several steps: (pod, from, to); from None starts one more replica."""
+    whole, steps = step(objects), []
+    for number, (name, source, to) in enumerate(made, start=1):
+        one = whole.steps[0].model_dump(by_alias=True, mode="json") | {
+            "number": number,
+            "action": "move" if source else "start",
+            "microservice": name,
+            "from": source,
+            "to": to,
+            "workload": {"namespace": "shop", "kind": "Deployment", "name": name[:-2]},
+            "pod": name if source else None,
+            "new_pod": f"{name}-copy",
+        }
+        steps.append(one)
+    document = whole.model_dump(by_alias=True, mode="json") | {"steps": steps}
+    return StepsDocument.model_validate(document)
+
+
+def test_what_a_pod_leaves_is_free_once(tmp_path: Path) -> None:
+    small = room("n1", cpu="2")
+    objects = [small, N2, asking("a-1", "n1", cpu="1"), asking("b-1", "n1", cpu="1")]
+    read = load([written(tmp_path, [*objects, asking("web-1", "n2", cpu="2")])])
+    away = "a-1", "n1", "n2"
+    document = moves([*objects, asking("web-1", "n2")], away, ("web-1", "n2", "n1"))
+    assert [refused.step for refused in verify(document, read)] == [2]
+    both = moves(
+        [*objects, asking("web-1", "n2")], away, ("b-1", "n1", "n2"), ("web-1", "n2", "n1")
+    )
+    assert verify(both, read) == []
+
+
+def test_volumes_of_other_nodes_are_not_counted(tmp_path: Path) -> None:
+    attached = thing(
+        "VolumeAttachment",
+        "x",
+        "storage.k8s.io/v1",
+        "",
+        spec={"attacher": "ebs", "nodeName": "n1", "source": {"persistentVolumeName": "v2"}},
+        status={"attached": True},
+    )
+    objects = [N1, N2, attaching(1), claimed("web-1", "n1", "d"), *claim("d", "v1")]
+    objects += [*claim("e", "v2"), attached]
+    assert verify(step(objects), load([written(tmp_path, objects)])) == []
+    attached["spec"]["nodeName"] = "n2"
+    (refused,) = verify(step(objects), load([written(tmp_path, objects)]))
+    assert "Too many volumes" in refused.text
+
+
+def test_one_more_replica_is_like_those_of_its_workload(tmp_path: Path) -> None:
+    """Where the files have no workload: not like whatever pod stands first."""
+    objects = [
+        N1,
+        room("n2", cpu="2"),
+        asking("db-1", "n1", cpu="3"),
+        asking("web-1", "n1", cpu="1"),
+    ]
+    read = load([written(tmp_path, objects)])
+    assert verify(moves(objects, ("web-2", None, "n2")), read) == []
+    (refused,) = verify(moves(objects, ("db-2", None, "n2")), read)
+    assert "Insufficient cpu" in refused.text
