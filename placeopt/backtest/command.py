@@ -121,7 +121,9 @@ def trace(
         Path,
         Argument(
             metavar="SOURCE",
-            help="A folder of Prometheus exports, of dumps, or of CSV files.",
+            help="A folder of Prometheus exports, of dumps, or of CSV files: machines.csv and "
+            "pods.csv (name, cpu_millicores, memory_mib, from_s, to_s; 500m, 2Gi and "
+            "2026-01-05T10:00:00Z are read too) at least.",
         ),
     ],
     output: Annotated[Path, Option("-o", "--output", help="Trace to write.")] = Path("trace.json"),

@@ -82,6 +82,43 @@ def test_csv_says_the_line(tmp_path: Path) -> None:
         read_folder(tmp_path)
 
 
+def test_csv_may_have_quantities_and_times_of_a_clock(tmp_path: Path) -> None:
+    """The same trace as with numbers; clocks of two zones."""
+    plain, told = tmp_path / "plain", tmp_path / "told"
+    plain.mkdir()
+    told.mkdir()
+    heads = (
+        "name,cpu_millicores,memory_mib,usd_per_hour\n",
+        "name,cpu_millicores,memory_mib,from_s,to_s\n",
+    )
+    (plain / "machines.csv").write_text(heads[0] + "m,4000,8192,0.5\n")
+    (told / "machines.csv").write_text(heads[0] + "m,4000m,8Gi,0.5\n")
+    (plain / "pods.csv").write_text(heads[1] + "p,100,64,0,60\nq,100,64,30.5,\n")
+    (told / "pods.csv").write_text(
+        heads[1] + "p,100m,64Mi,2026-01-05T10:00:00Z,2026-01-05T10:01:00Z\n"
+        "q,100m,64Mi,2026-01-05T11:00:30.500+01:00,\n"
+    )
+    assert read_folder(told) == read_folder(plain).model_copy(update={"name": "told"})
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ("100m,64Mi,0,2026-01-05T10:01:00Z", "others are seconds"),
+        ("100m,64Mi,2026-01-05 at ten,", "line 2: from_s is '2026-01-05 at ten'; give seconds, or"),
+        ("100Mi,64Mi,0,", "line 2: cpu_millicores is '100Mi'"),
+        ("100m,64m,0,", "line 2: memory_mib is '64m'"),
+    ],
+)
+def test_csv_with_other_words_is_one_message(tmp_path: Path, cells: str, says: str) -> None:
+    head = "name,cpu_millicores,memory_mib,usd_per_hour\n"
+    (tmp_path / "machines.csv").write_text(head + "m,4000,8192,0.5\n")
+    pods = f"name,cpu_millicores,memory_mib,from_s,to_s\np,{cells}\n"
+    (tmp_path / "pods.csv").write_text(pods)
+    with pytest.raises(DocumentError, match=says):
+        read_folder(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
