@@ -54,9 +54,55 @@ JUDGES = {
     "kubernetes/approval": ["kubernetes/test_money.py", "kubernetes/test_approval.py"],
     "kubernetes/verify": ["kubernetes/test_verify_filters.py"],
 }
-#: Functions that stand beside judges and judge nothing: they choose points or weights.
-BESIDE = ("knee", "reference_point", "pseudo_weights", "topsis", "farthest", "by_rays")
-BESIDE += ("simplex", "lattice", "read_weights", "by_worth", "subset_by_contribution")
+#: Where other things stand in the file of a judge: the functions and classes that judge.
+JUDGING = {
+    "core/fronts/dominance": (
+        "minimal",
+        "all_reached",
+        "nondominated",
+        "hypervolume",
+        "contributions",
+        "join_bounds",
+        "_maxima",
+        "_Staircase",
+        "worst",
+        "scaled",
+        "igd_plus",
+        "epsilon",
+        "_behind",
+    ),
+    "core/goals": (
+        "read_limits",
+        "_split",
+        "_number",
+        "upper_limits",
+        "in_steps",
+        "excess",
+        "judged",
+        "fewest",
+        "nothing_inside",
+        "window",
+    ),
+    "kubernetes/pinned": (
+        "hold_by_budgets",
+        "_selected",
+        "origin_budgets",
+        "budgets_by_pod",
+        "budgets_of",
+        "allowed_now",
+        "_allowed",
+        "share_of",
+        "broken_budgets",
+    ),
+    "kubernetes/approval": (
+        "SpotUse",
+        "Transition",
+        "spot_use",
+        "NamespaceCost",
+        "Deployed",
+        "namespace_costs",
+    ),
+}
 #: Operator -> what takes its place.
 OPERATORS = {"Lt": "LtE", "Gt": "GtE", "Eq": "NotEq", "Is": "IsNot", "In": "NotIn", "And": "Or"}
 OPERATORS |= {to: op for op, to in OPERATORS.items()}
@@ -93,11 +139,12 @@ def parsed(name: str) -> ast.Module:
 def faults(name: str) -> Iterator[Fault]:
     """Yield every fault of a file; what is only printed, and what judges nothing, is left out."""
     tree = parsed(name)
-    texts: list[ast.AST] = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
-    texts += [one for one in ast.walk(tree) if getattr(one, "name", "") in BESIDE]
-    passed = {id(part) for text in texts for part in ast.walk(text)}
+    passed: list[ast.AST] = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
+    if name in JUDGING:
+        passed += [one for one in tree.body if getattr(one, "name", "") not in JUDGING[name]]
+    left_out = {id(part) for one in passed for part in ast.walk(one)}
     for number, node in enumerate(ast.walk(tree)):
-        if id(node) not in passed:
+        if id(node) not in left_out:
             yield from (Fault(name, number, k) for k in range(len(changes(node))))
 
 
