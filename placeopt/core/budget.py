@@ -110,6 +110,7 @@ class Budget:
         self._reported = -math.inf
         self._cancelled = False
         self._stop, self._next_look = stop, -math.inf
+        self._whole: Budget | None = None  # what this is a share of
 
     @property
     def seconds(self) -> float:
@@ -152,25 +153,35 @@ class Budget:
             if now >= self._next_look:
                 self._next_look = now + 0.05
                 self._cancelled = self._stop()
-        return self._cancelled
+        return self._cancelled or (self._whole is not None and self._whole.cancelled)
 
     @property
     def exhausted(self) -> bool:
         """Whether the run must stop: no evaluations or seconds left, or cancelled."""
-        return self.cancelled or self.evaluations_left <= 0 or self.seconds_left <= 0
+        if self.cancelled or self.evaluations_left <= 0 or self.seconds_left <= 0:
+            return True
+        return self._whole is not None and self._whole.exhausted
 
     @property
     def out_of_time(self) -> bool:
         """Whether the run must stop whatever it counts: no seconds left, or cancelled."""
-        return self.cancelled or self.seconds_left <= 0
+        if self.cancelled or self.seconds_left <= 0:
+            return True
+        return self._whole is not None and self._whole.out_of_time
 
     def allow(self, wanted: int) -> int:
         """Return how many of `wanted` evaluations may still be made."""
-        return int(min(wanted, self.evaluations_left))
+        if self._whole is None:
+            return int(min(wanted, self.evaluations_left))
+        own = self.evaluations_left  # a share need not be whole
+        own = own if math.isinf(own) else math.ceil(own - 1e-9)
+        return max(0, int(min(self._whole.allow(wanted), own)))
 
     def spend(self, evaluations: int) -> None:
         """Count `evaluations` as made."""
         self.evaluations += evaluations
+        if self._whole is not None:
+            self._whole.spend(evaluations)
 
     def cancel(self) -> None:
         """Ask the run to stop at its next look at the clock and to return what it has."""
@@ -183,8 +194,13 @@ class Budget:
         self._tell(note, interim)
 
     def _tell(self, note: str, interim: RunSnapshot | None) -> None:
-        """Call the progress callback, if there is one and the last call is at least 0.1 s ago."""
-        if self.on_progress is not None and self.seconds - self._reported >= 0.1:
+        """Call the progress callback, if there is one and the last call is at least 0.1 s ago.
+
+        A share reports for the whole.
+        """
+        if self._whole is not None:
+            self._whole.report(note, interim)
+        elif self.on_progress is not None and self.seconds - self._reported >= 0.1:
             self._reported = self.seconds
             self._progress(note, interim)
 
@@ -213,6 +229,8 @@ class Budget:
 
     def _set_back(self, seconds: float) -> None:
         self._started -= seconds
+        if self._whole is not None:
+            self._whole._set_back(seconds)
 
     def beside(self, evaluations: int | None = None, seconds: float | None = None) -> Budget:
         """Return a budget with limits of its own that is cancelled when this one is."""
@@ -241,59 +259,11 @@ class Budget:
         >>> share.allow(20), share.progress
         (5, 0.8)
         """
-        return _Share(self, part, evaluations, seconds)
-
-
-class _Share(Budget):
-    """A part of what is left of another budget."""
-
-    def __init__(
-        self, whole: Budget, part: float, evaluations: float | None, seconds: float | None
-    ):
-        timed, counted = whole.seconds_limit is not None, whole.evaluations_limit is not None
-        seconds = max(1e-9, whole.seconds_left * part) if timed else seconds
-        super().__init__(1, seconds, clock=whole.clock)
-        wanted = whole.evaluations_left * part if evaluations is None else evaluations
-        self.evaluations_limit = max(1.0, wanted) if counted else None
-        self.on_progress, self.watch = whole.on_progress, whole.watch
-        self._whole = whole
-        self._began = whole.seconds
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the share began, by the clock of the whole."""
-        return self._whole.seconds - self._began
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether this share or the whole was cancelled."""
-        return super().cancelled or self._whole.cancelled
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether this share or the whole is used up."""
-        return super().exhausted or self._whole.exhausted
-
-    @property
-    def out_of_time(self) -> bool:
-        """Whether this share or the whole has no seconds left."""
-        return super().out_of_time or self._whole.out_of_time
-
-    def allow(self, wanted: int) -> int:
-        """Return how many of `wanted` evaluations may still be made."""
-        own = (
-            math.inf if self.evaluations_limit is None else math.ceil(self.evaluations_left - 1e-9)
+        timed, counted = self.seconds_limit is not None, self.evaluations_limit is not None
+        result = Budget(
+            1, max(1e-9, self.seconds_left * part) if timed else seconds, clock=self.clock
         )
-        return max(0, int(min(self._whole.allow(wanted), own)))
-
-    def spend(self, evaluations: int) -> None:
-        """Count `evaluations` as made, here and of the whole."""
-        super().spend(evaluations)
-        self._whole.spend(evaluations)
-
-    def _set_back(self, seconds: float) -> None:
-        self._whole._set_back(seconds)
-
-    def _tell(self, note: str, interim: RunSnapshot | None) -> None:
-        """Report for the whole, which calls the progress callback."""
-        self._whole.report(note, interim)
+        wanted = self.evaluations_left * part if evaluations is None else evaluations
+        result.evaluations_limit = max(1.0, wanted) if counted else None
+        result.on_progress, result.watch, result._whole = self.on_progress, self.watch, self
+        return result

@@ -193,7 +193,7 @@ class Front:
         >>> points = (Point((1.0, 9.0), {}), Point((5.0, 2.0), {}))
         >>> front = Front(InstanceName("temporal", "toy", ""), goals, points)
         >>> front.where(cost_usd=5)
-        <Front toy: 1 points, latency_ms 5 to 5, cost_usd 2 to 2; heuristic>
+        <Front toy: 1 point, latency_ms 5 to 5, cost_usd 2 to 2; heuristic>
 
         Raises
         ------
