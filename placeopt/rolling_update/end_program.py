@@ -27,7 +27,7 @@ _OPTIMAL, _INFEASIBLE = 0, 2
 Row = tuple[float, float, Mapping[int, int]]
 
 
-class Program:
+class EndProgram:
     """The program over bins, each one node or the nodes of one kind."""
 
     def __init__(

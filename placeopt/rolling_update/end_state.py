@@ -21,7 +21,7 @@ import numpy as np
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.end_classes import World
-from placeopt.rolling_update.end_program import Program
+from placeopt.rolling_update.end_program import EndProgram
 from placeopt.rolling_update.every_state import cheapest_reached
 from placeopt.rolling_update.instance import RollingUpdate
 
@@ -152,8 +152,8 @@ class _Search:
         self.problem, self.world, self.seconds = problem, world, seconds
         self.least_hosts, self.evenly = least_hosts, evenly
 
-    def _program(self, bins: list[np.ndarray]) -> Program:
-        return Program(self.world, bins, self.seconds, least_hosts=self.least_hosts)
+    def _program(self, bins: list[np.ndarray]) -> EndProgram:
+        return EndProgram(self.world, bins, self.seconds, least_hosts=self.least_hosts)
 
     def run(self) -> EndState:
         """Return the cheapest end that is found."""
@@ -183,7 +183,7 @@ class _Search:
         return self._among_all(each, bins, lowest) if whole else EndState(lowest, None)
 
     def _packed(
-        self, program: Program, x: np.ndarray, small: bool
+        self, program: EndProgram, x: np.ndarray, small: bool
     ) -> tuple[np.ndarray | None, bool, dict[int, int]]:
         """Return an end on the nodes that a solution pays, whether it is proven, and their numbers.
 
@@ -219,7 +219,7 @@ class _Search:
     def _is_legal(self, node: np.ndarray) -> bool:
         return self.world.is_legal(self.problem, node)
 
-    def _chosen(self, program: Program, paid: dict[int, int]) -> list[np.ndarray]:
+    def _chosen(self, program: EndProgram, paid: dict[int, int]) -> list[np.ndarray]:
         """Return nodes by themselves: so many of each kind that host most now, and the others."""
         result: list[np.ndarray] = []
         for b, nodes in enumerate(program.bins):
@@ -227,7 +227,7 @@ class _Search:
             result += [np.array([n]) for n in order.tolist()]
         return result
 
-    def _cut(self, program: Program, paid: dict[int, int]) -> None:
+    def _cut(self, program: EndProgram, paid: dict[int, int]) -> None:
         """Ask for more nodes of some kind, but of those of which all nodes would not do either."""
         few = {b: count for b, count in paid.items() if count < len(program.bins[b])}
         left, parts = _PACKINGS, [list(few)]
