@@ -64,7 +64,7 @@ def backtest(
 
     Ctrl-C or a kill stops it. Run it again to resume.
     """
-    from placeopt.backtest.page import page, rows
+    from placeopt.backtest.page import baseline, page, rows
     from placeopt.backtest.policies import names
     from placeopt.backtest.study import front_of, settings_of, study
     from placeopt.backtest.trace import read
@@ -89,6 +89,7 @@ def backtest(
     if for_people(as_json):
         head, cells = rows(results, few=True)
         emit_table(head, cells)
+        say(baseline(results))
     else:
         emit_json(_short(results))
     say(f"wrote {output / 'index.html'}; beside it table.json and front.json")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from placeopt.backtest.study import front_of
+from placeopt.backtest.study import NONE, front_of
 from placeopt.plot.markup import section, shell, table
 from placeopt.plot.plan_page import figure_html
 from placeopt.plot.scene import Panel, Scene
@@ -48,7 +48,8 @@ def rows(results: dict[str, Any], few: bool = False) -> tuple[list[str], list[li
     cells = []
     for one in sorted(results["policies"], key=lambda one: one["figures"]["usd"]):
         numbers = [f"{one['figures'][key]:,.{digits}f}" for _, key, digits in columns]
-        money = [_usd(one["figures"]["usd"]), _usd(one["saved_usd"]), _share(one["saved_share"])]
+        usd = one["usd_from"] if one["policy"] == NONE else one["figures"]["usd"]
+        money = [_usd(usd), _usd(one["saved_usd"]), _share(one["saved_share"])]
         cells.append([one["policy"], *money, *numbers, _share(one["over_bound"])])
     bound = ["bound", _usd(results["bound_usd"])]
     return [*head, "over bound"], [*cells, bound + ["-"] * (len(head) - 1)]
@@ -90,11 +91,18 @@ def page(results: dict[str, Any]) -> str:
         heading=f"Backtest: {results['backtest']}",
         eyebrow="placeopt backtest",
         lead=f"{results['pods']:,} pods, {days:,.1f} days, {len(results['policies'])} policies, "
-        f"means of {len(results['seeds'])} seeds. Saved is against none, the cluster as it was "
-        "recorded. The bound is what no policy undercuts that places every pod when it comes.",
+        f"means of {len(results['seeds'])} seeds. {baseline(results)} The bound is what no policy undercuts that places every pod when it comes.",
         links=[(part, name) for part, name, _ in sections],
         body="\n".join(section(*part) for part in sections),
     )
+
+
+def baseline(results: dict[str, Any]) -> str:
+    """Return what savings are against."""
+    told = "Saved is against none, the cluster as it was recorded"
+    hour = results["saved_from_hour"]
+    late = f", from day {hour / 24:,.1f} on, when pods used a tenth of what they use at most"
+    return f"{told}{late * (hour > 0)}."
 
 
 def _seed(results: dict[str, Any]) -> str:

@@ -26,6 +26,8 @@ from placeopt.core.runs.workers import Call, Workers
 
 #: The policy that leaves the cluster as it was recorded: what others save is against it.
 NONE = "none"
+#: Share of the CPU of the busiest hour from which on a cluster counts as running.
+_RUNS = 0.1
 GOALS = (
     Objective("cost_usd", "USD"),
     Objective("moved_pods", "pods"),
@@ -130,7 +132,8 @@ def study(
     of_policy = {
         text: [done[k] for k, task in enumerate(tasks) if task[0] == text] for text in policies
     }
-    none = _means(of_policy[NONE])["usd"] if NONE in of_policy else None
+    begins = _begins(of_policy[NONE]) if NONE in of_policy else 0
+    none = _usd_from(of_policy[NONE], begins) if NONE in of_policy else None
     return {
         "backtest": trace.name,
         "trace_sha256": key,
@@ -138,7 +141,8 @@ def study(
         "pods": len(trace.pods),
         "bound_usd": bound,
         "seeds": list(seeds),
-        "policies": [_summary(text, own, bound, none) for text, own in of_policy.items()],
+        "saved_from_hour": begins,
+        "policies": [_summary(text, own, bound, none, begins) for text, own in of_policy.items()],
     }
 
 
@@ -187,18 +191,37 @@ def _means(results: list[dict[str, Any]]) -> dict[str, float]:
     }
 
 
+def _begins(results: list[dict[str, Any]]) -> int:
+    """Return the hour in which the cluster begins to run; what it cost before says nothing.
+
+    It is the first in which pods use a share of the CPU that they use in the busiest.
+    """
+    cores = results[0]["series"]["cores"]
+    busy = _RUNS * max(cores, default=0.0)
+    return next((hour for hour, used in enumerate(cores) if used >= busy), 0)
+
+
+def _usd_from(results: list[dict[str, Any]], hour: int) -> float:
+    """Return the mean over seeds of what is paid from an hour on."""
+    if hour == 0:
+        return _means(results)["usd"]
+    return sum(sum(one["series"]["usd"][hour:]) for one in results) / len(results)
+
+
 def _summary(
-    text: str, results: list[dict[str, Any]], bound: float, none: float | None
+    text: str, results: list[dict[str, Any]], bound: float, none: float | None, begins: int
 ) -> dict[str, Any]:
     """Return means over seeds, and what is saved against the cluster as it was recorded.
 
     Series and disturbed workloads are those of the first seed.
     """
     figures = _means(results)
-    saved = None if none is None else none - figures["usd"]
+    paid = _usd_from(results, begins)
+    saved = None if none is None else none - paid
     return {
         "policy": text,
         "figures": figures,
+        "usd_from": paid,
         "saved_usd": saved,
         "saved_share": saved / none if saved is not None and none else None,
         "over_bound": figures["usd"] / bound - 1 if bound > 0 else None,

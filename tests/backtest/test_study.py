@@ -13,6 +13,7 @@ import pytest
 from little_traces import node, pod, trace
 
 from placeopt.backtest import policies
+from placeopt.backtest.page import baseline, rows
 from placeopt.backtest.study import study
 from placeopt.core.errors import DocumentError
 from placeopt.core.runs.workers import Workers
@@ -167,9 +168,23 @@ def test_what_is_saved_is_against_none(tmp_path: Path, texts: list[str], known: 
             assert one["saved_usd"] is None and one["saved_share"] is None
 
 
+def test_days_before_the_cluster_ran_are_no_baseline(tmp_path: Path) -> None:
+    """Two nodes that nobody uses for three hours, but for one small pod."""
+    late = [pod(f"p{k}", 3000, 3 * 3600, 6 * 3600) for k in range(2)]
+    document = trace([node("a"), node("b")], [pod("early", 100, 0, 600), *late], seconds=6 * 3600)
+    table = study(document, ["none", "karpenter"], [1], tmp_path, Workers())
+    found = {one["policy"]: one for one in table["policies"]}
+    assert table["saved_from_hour"] == 3
+    assert (found["none"]["figures"]["usd"], found["none"]["usd_from"]) == (12.0, 6.0)
+    assert found["none"]["saved_usd"] == 0.0
+    assert found["karpenter"]["saved_usd"] == pytest.approx(6.0 - found["karpenter"]["usd_from"])
+    shown = {row[0]: row[1] for row in rows(table)[1]}
+    assert shown["none"] == "6.00" and "from day 0.1 on" in baseline(table)
+
+
 def test_the_table_fits_eighty_columns(tmp_path: Path) -> None:
     """With money of millions; each row has all its cells, the head stands above."""
-    from placeopt.backtest.page import page, rows
+    from placeopt.backtest.page import page
     from placeopt.cli.screen import table
 
     names = ("none", "karpenter", "placeopt:interval=30min")
