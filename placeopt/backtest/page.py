@@ -91,7 +91,8 @@ def page(results: dict[str, Any]) -> str:
         heading=f"Backtest: {results['backtest']}",
         eyebrow="placeopt backtest",
         lead=f"{results['pods']:,} pods, {days:,.1f} days, {len(results['policies'])} policies, "
-        f"means of {len(results['seeds'])} seeds. {baseline(results)} The bound is what no policy undercuts that places every pod when it comes.",
+        f"means of {len(results['seeds'])} seeds. {baseline(results)} "
+        "The bound is what no policy undercuts that places every pod when it comes.",
         links=[(part, name) for part, name, _ in sections],
         body="\n".join(section(*part) for part in sections),
     )
