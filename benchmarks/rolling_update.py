@@ -22,7 +22,7 @@ from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.rolling_update import model as models
 from placeopt.rolling_update.decomposition import decomposition
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: Seconds that a time-indexed model may take, and in which fronts are to be proven whole.
 PATIENCE, AIM_SECONDS = 30.0, 60

@@ -12,9 +12,9 @@ from placeopt_papers.two_phase import two_phase_plan
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.rolling_update import baselines
+from placeopt.rolling_update import schemes as baselines
 from placeopt.rolling_update.decomposition import decomposition
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 class Setting(NamedTuple):

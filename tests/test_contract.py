@@ -25,7 +25,7 @@ from placeopt.environments import make_env
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.rescheduling.generator import APPLICATIONS
 from placeopt.rescheduling.problem import Rescheduling
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "own_problem"))
 import backups

@@ -24,7 +24,7 @@ from placeopt.rescheduling.encoder import shortest
 from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rescheduling.search import blocks as pruning
 from placeopt.rescheduling.search.blocks import PlanPruning
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.temporal import search as levelling
 from placeopt.temporal.arrays import pool_of, served
 from placeopt.temporal.problem import Temporal

@@ -24,7 +24,7 @@ from placeopt.kubernetes.admission import MissingRequests
 from placeopt.kubernetes.importing import import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.rolling_update.fleet_change import (
+from placeopt.rolling_update.views import (
     HOURS_OF_A_MONTH,
     by_machine,
     fleet_change,
@@ -135,7 +135,7 @@ def main() -> None:
         "Five clusters made by `make_cluster.py` with rules (StatefulSets left out), and machines "
         f"to buy: {machines}, each in three zones and two pools. One instance for all methods.",
         "USD/h. `karpenter` and `descheduler` follow the published rules "
-        "(`placeopt/rolling_update/consolidators.py` names the documents and what is left open); "
+        "(`placeopt/rolling_update/schemes.py` names the documents and what is left open); "
         f"of the descheduler the best threshold of {', '.join(f'{t:g}' for t in THRESHOLDS)} per "
         f"cent counts. `repack` has a limit of {run.seconds:g} s. A month is {HOURS_OF_A_MONTH} "
         "hours. The bound is proven: no deployment, whatever it buys, costs less. Both schemes "

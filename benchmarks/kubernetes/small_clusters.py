@@ -23,9 +23,9 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from harness import Benchmark, shown, table
 
 from placeopt import registry
-from placeopt.rolling_update.cheapest import cheapest_plan
 from placeopt.rolling_update.end_state import lowest_price
 from placeopt.rolling_update.every_state import cheapest_reached
+from placeopt.rolling_update.repack import cheapest_plan
 
 Document = dict[str, Any]
 #: Kinds of rules, in the rows that the search reads.

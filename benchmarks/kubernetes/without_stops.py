@@ -17,9 +17,9 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[1]))
 from fleets import FLEETS, imported
 from harness import Benchmark, shown, table, timed
 
-from placeopt.rolling_update.cheapest import cheapest_plan
-from placeopt.rolling_update.consolidators import karpenter_plan
 from placeopt.rolling_update.end_state import cheapest_end
+from placeopt.rolling_update.repack import cheapest_plan
+from placeopt.rolling_update.schemes import karpenter_plan
 
 COLUMNS = (
     "fleet | now | Karpenter | evictions | nothing stopped | bound | above it | copies | "
@@ -53,7 +53,7 @@ def main() -> None:
     run.write(
         "Without stopping a pod",
         "Fleets of [fleets.md](fleets.md) with machines to buy; one instance for both. USD/h. "
-        "`karpenter` follows the published rules (`placeopt/rolling_update/consolidators.py`): it "
+        "`karpenter` follows the published rules (`placeopt/rolling_update/schemes.py`): it "
         "evicts, so that a pod ends before its new copy runs. The other plan is that of `placeopt "
         "consolidate`: no pod ends before its new copy runs, and the referee finds nothing broken.",
         table(COLUMNS, [row for row, _ in found]),

@@ -8,7 +8,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from peers.cp import solved, weighted
-from placeopt.rolling_update.reach import plan_moves
+from placeopt.rolling_update.order import plan_moves
 
 
 def best(instance: Any, weights: Any, refused_cap: float | None, limits: Any, seed: int) -> Any:

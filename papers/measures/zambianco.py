@@ -22,7 +22,7 @@ from placeopt.exact import solvers
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.rolling_update import model as models
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 FULL = {"instances": 50, "large": 50, "program_seeds": 1, "seconds": 60.0}
 QUICK = {"instances": 3, "large": 1, "program_seeds": 1, "seconds": 5.0}

@@ -17,7 +17,7 @@ from machine import table
 from papers.rolling_update import SETTINGS, Setting
 from placeopt_papers.two_phase import MoveOrder, two_phase_plan
 
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 FULL = {"instances": 50, "large": 10}
 QUICK = {"instances": 3, "large": 1}

@@ -13,7 +13,7 @@ import numpy as np
 import pyomo.environ as pyo
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def build_printed(problem: RollingUpdate, *, one_sum: bool = False) -> pyo.ConcreteModel:

@@ -16,8 +16,8 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.spec import Method
 from placeopt.core.task import Task
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.baselines import FreeNodes, front_of_one
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.schemes import FreeNodes, front_of_one
 
 #: Readings of line 10 of Algorithm 1: the cluster with the lowest occupation, as the text has it,
 #: or literally the one with the smallest share of free resources.

@@ -19,14 +19,14 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.fronts.words import number
 from placeopt.kubernetes.names import SPOT, lease_of
 from placeopt.kubernetes.origin import NodeOrigin, key
-from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH, by_machine, fleet_change
-from placeopt.rolling_update.instance import NO_UNIT
+from placeopt.rolling_update.problem import NO_UNIT
+from placeopt.rolling_update.views import HOURS_OF_A_MONTH, by_machine, fleet_change
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.origin import NodeOrigin, Origin, OriginNote
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
 # -- money -----------------------------------------------------------------------------------------
 #
@@ -579,7 +579,7 @@ def approve(
     UsageError
         The front has no points.
     """
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
     if not isinstance(problem, RollingUpdate):
         raise UnsupportedError("approvals are of rolling-update plans only; leave --format out")

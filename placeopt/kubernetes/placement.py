@@ -12,10 +12,10 @@ from placeopt.kubernetes.instance import update_document
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.replicas import Replica
+from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.rules import kernels as rules
-from placeopt.rolling_update.rules.tables import APART
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.rules import APART
 
 #: Replicas without room that a message names.
 _NAMED = 20

@@ -32,7 +32,7 @@ from placeopt.kubernetes.rules import pod_rules
 from placeopt.kubernetes.values import MIB, millicores, whole_bytes
 from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limits_of
 from placeopt.rolling_update.document import UpdateRule
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: Kind of a rule -> what kube-scheduler says of a node that it forbids.
 _SAID = {

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.values import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: Nodes of branch and bound in which numbers of nodes are counted; a limit in seconds would not
 #: give the same bound twice.

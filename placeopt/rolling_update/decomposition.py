@@ -28,9 +28,9 @@ from placeopt.exact.memory import Enumeration, Found, in_units, in_values
 from placeopt.exact.oracles import JudgedOracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.end_state import EndState, cheapest_end
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.model_size import static_size
-from placeopt.rolling_update.reach import Reach, plan_moves
+from placeopt.rolling_update.model import static_size
+from placeopt.rolling_update.order import Reach, plan_moves
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import (
     MaxHops,
     MaxMoves,

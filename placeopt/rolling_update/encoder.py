@@ -6,18 +6,253 @@ The order of the moves is found, not encoded.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.rolling_update import order, variation
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import moves_of, plan_moves
-from placeopt.rolling_update.rules.kernels import counted, num_broken
-from placeopt.rolling_update.survival.losses import num_unplaceable
+from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.kernels.random import below, mix, next_bits
+from placeopt.rolling_update import order
+from placeopt.rolling_update.arrays import FleetArrays
+from placeopt.rolling_update.order import moves_of, plan_moves
+from placeopt.rolling_update.packing.loads import fits, overloaded
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.rules import Survival, counted, may_start, num_broken, tally
+
+# -- the loss of a node ----------------------------------------------------------------------------
+
+
+def num_unplaceable(
+    a: FleetArrays, survival: Survival, packed_rules: np.ndarray, targets: np.ndarray
+) -> np.ndarray:
+    """Return how many microservices find no place when their node is lost, shape (K,).
+
+    Every node is lost by itself.
+
+    Parameters
+    ----------
+    a : FleetArrays
+    survival : Survival
+    packed_rules : int array
+        Packed tables of the rules that must be kept.
+    targets : int array (K, M)
+        The node of every microservice in K deployments.
+    """
+    order, standing = survival.largest_first(a.new), np.zeros(len(a.price), dtype=np.bool_)
+    standing[: len(survival.standing)] = survival.standing
+    result = np.zeros(len(targets), dtype=np.int64)
+    for k, final in enumerate(targets):
+        used = standing.copy()
+        used[final] = True
+        hosts, lost = np.flatnonzero(used & ~a.shut), len(survival.standing)
+        result[k] = _num_homeless(packed_rules, final, order, a.new, a.capacity, hosts, lost)
+    return result
+
+
+@allocating_kernel
+def _num_homeless(rules, final, order, new, capacity, hosts, nodes):
+    """Return how many of M microservices on N nodes are homeless when a node is lost.
+
+    Of each of the first `nodes` nodes.
+
+    Parameters
+    ----------
+    rules : int array
+        Packed tables.
+    final, order : int array (M,)
+        The node of each; all of them, the largest first.
+    new, capacity : int array (M, R), (N, R)
+    hosts : int array
+        The nodes that copies may start on.
+    """
+    free, count = capacity.copy(), counted(rules, final)
+    for m in range(len(final)):
+        free[final[m]] -= new[m]
+    first, member = _by_node(final, order, len(capacity))
+    to, homeless = np.full(len(final), -1), 0
+    for n in range(nodes):
+        lost = member[first[n] : first[n + 1]]
+        for m in lost:
+            tally(rules, count, m, n, -1)
+        for m in lost:
+            to[m] = _place(rules, count, m, n, new, free, capacity, hosts)
+            if to[m] < 0:
+                homeless += 1
+            else:
+                free[to[m]] -= new[m]
+                tally(rules, count, m, to[m], 1)
+        for m in lost:
+            if to[m] >= 0:
+                free[to[m]] += new[m]
+                tally(rules, count, m, to[m], -1)
+            tally(rules, count, m, n, 1)
+    return homeless
+
+
+@allocating_kernel
+def _by_node(final, order, nodes):
+    """Return where each node begins among its microservices, and these as `order` has them."""
+    first = np.zeros(nodes + 1, np.int64)
+    for n in final:
+        first[n + 1] += 1
+    first = np.cumsum(first)
+    member, at = np.empty(len(final), np.int64), first.copy()
+    for m in order:
+        member[at[final[m]]] = m
+        at[final[m]] += 1
+    return first, member
+
+
+@kernel
+def _place(rules, count, m, lost, new, free, capacity, hosts):
+    """Return the host where most is left of the scarcest resource beside m, -1 for none."""
+    best, most = -1, -1.0
+    for n in hosts:
+        if n == lost:
+            continue
+        left = np.inf
+        for r in range(new.shape[1]):
+            after = free[n, r] - new[m, r]
+            if after < 0 and new[m, r] > 0:
+                left = -1.0
+                break
+            left = min(left, max(0.0, after / max(1, capacity[n, r])))
+        if left > most and may_start(rules, count, m, n):
+            best, most = n, left
+    return best
+
+
+# -- children --------------------------------------------------------------------------------------
+
+#: Random nodes that are tried before a microservice goes anywhere.
+_MAX_TRIES = 12
+
+
+class GeneTables(NamedTuple):
+    """Q microservices with a gene each, N nodes ranked by cluster and price."""
+
+    legal_first: np.ndarray  # (Q + 1,) where each microservice begins in legal
+    legal: np.ndarray  # (choices,) ranks of nodes, ascending
+    size: np.ndarray  # (Q, R)
+    application: np.ndarray  # (Q,)
+    home: np.ndarray  # (Q,) gene of the node now, -1 where that is not legal
+    base: np.ndarray  # (N, R) load of what has no gene, by rank
+    capacity: np.ndarray  # (N, R) by rank
+
+
+@allocating_kernel
+def _gene(tables, i, rank):
+    """Return the gene that puts microservice i on the node of a rank, -1 where it may not be."""
+    first, end = tables.legal_first[i], tables.legal_first[i + 1]
+    at = first + np.searchsorted(tables.legal[first:end], rank)
+    return at - first if at < end and tables.legal[at] == rank else -1
+
+
+@kernel
+def _rank(tables, genes, i):
+    """Return the rank of the node of microservice i; genes (Q,)."""
+    return tables.legal[tables.legal_first[i] + genes[i]]
+
+
+@kernel
+def _put(child, load, tables, i, gene):
+    """Change gene i; changes `child` (Q,) and `load` (N, R)."""
+    was = _rank(tables, child, i)
+    child[i] = gene
+    now = _rank(tables, child, i)
+    for r in range(load.shape[1]):
+        load[was, r] -= tables.size[i, r]
+        load[now, r] += tables.size[i, r]
+
+
+@kernel
+def _send_away(child, load, tables, i, random):
+    """Move microservice i beside a random other one where it fits, else to any of its nodes."""
+    here = _rank(tables, child, i)
+    for _ in range(_MAX_TRIES):
+        rank = _rank(tables, child, below(random, len(child)))
+        gene = _gene(tables, i, rank)
+        if rank != here and gene >= 0 and fits(tables.capacity, load, tables.size, i, rank):
+            _put(child, load, tables, i, gene)
+            return
+    choices = tables.legal_first[i + 1] - tables.legal_first[i]
+    _put(child, load, tables, i, below(random, choices))
+
+
+@kernel
+def _swap(child, load, tables, random):
+    """Swap the nodes of two random microservices where both are legal."""
+    i, j = below(random, len(child)), below(random, len(child))
+    one = _gene(tables, i, _rank(tables, child, j))
+    other = _gene(tables, j, _rank(tables, child, i))
+    if one >= 0 and other >= 0 and i != j:
+        _put(child, load, tables, i, one)
+        _put(child, load, tables, j, other)
+
+
+@kernel
+def _mutate(child, load, tables, random):
+    """Make one change of `child` (Q,) and of its `load` (N, R)."""
+    kind, i = below(random, 8), below(random, len(child))
+    if kind <= 1:
+        _swap(child, load, tables, random)
+    elif kind == 2:
+        if tables.home[i] >= 0:
+            _put(child, load, tables, i, tables.home[i])
+    elif kind == 3:
+        _send_away(child, load, tables, i, random)
+    elif kind == 4:  # empty a node
+        here = _rank(tables, child, i)
+        for j in range(len(child)):
+            if _rank(tables, child, j) == here:
+                _send_away(child, load, tables, j, random)
+    else:  # relieve overloaded nodes
+        for _ in range(len(child)):
+            if overloaded(tables.capacity, load, _rank(tables, child, i)):
+                _send_away(child, load, tables, i, random)
+            i = (i + 1) % len(child)
+
+
+@kernel
+def _cross(child, father, tables, random):
+    """Copy the genes of random applications, or of random nodes, from `father` to `child`."""
+    by_node, salt = below(random, 2) == 0, next_bits(random)
+    for i in range(len(child)):
+        kind = np.uint64(_rank(tables, father, i) if by_node else tables.application[i])
+        if mix(kind + salt) >> np.uint64(63):
+            child[i] = father[i]
+
+
+@allocating_kernel
+def _vary(children, fathers, tables, seed):
+    """Vary `children` in place, shape (n, Q)."""
+    random = np.full(1, seed, np.uint64)
+    for k in range(len(children)):
+        child = children[k]
+        if below(random, 4) > 0:
+            _cross(child, fathers[k], tables, random)
+        load = tables.base.copy()
+        for i in range(len(child)):
+            for r in range(load.shape[1]):
+                load[_rank(tables, child, i), r] += tables.size[i, r]
+        for _ in range(1 + below(random, 3)):
+            _mutate(child, load, tables, random)
+
+
+def vary(
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: GeneTables
+) -> np.ndarray:
+    """Return one child of each pair of rows, shape (n, Q)."""
+    children = np.array(mothers, dtype=np.int64, order="C")
+    fathers = np.ascontiguousarray(fathers, dtype=np.int64)
+    _vary(children, fathers, tables, np.uint64(rng.integers(2**63)))
+    return children
+
+
+# -- the encoder -----------------------------------------------------------------------------------
 
 #: Choices of all genes together that are still held in memory.
 _MAX_CHOICES = 50_000_000
@@ -60,13 +295,13 @@ class RollingUpdateEncoder(Encoder):
         flows = np.array(a.tight_flows, dtype=float).reshape(-1, 3)
         self._ends, self._limits = flows[:, :2].astype(np.int64), flows[:, 2]
 
-    def _tables(self) -> variation.GeneTables:
+    def _tables(self) -> GeneTables:
         a, ranks = self.problem.arrays, self._by_rank
         fits = self._legal()
         first = np.concatenate(([0], np.cumsum(fits.sum(axis=1)))).astype(np.int64)
         legal = np.flatnonzero(fits) % max(1, len(ranks))
         names = [a.names[m][0] for m in self._genes]
-        return variation.GeneTables(
+        return GeneTables(
             legal_first=first,
             legal=legal,
             size=a.new[self._genes],
@@ -205,7 +440,7 @@ class RollingUpdateEncoder(Encoder):
     ) -> np.ndarray:
         """Return children by application or node crossover and one to three changes."""
         pairs = self.checked_pairs(mothers, fathers)
-        return variation.vary(rng, *pairs, self.tables) if len(self._genes) else pairs[0].copy()
+        return vary(rng, *pairs, self.tables) if len(self._genes) else pairs[0].copy()
 
     def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
         """Return copies of X with one to three changes."""

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placeopt.rolling_update import rules as kernels
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.rules import kernels
-from placeopt.rolling_update.rules.tables import APART, SPREAD, TOGETHER
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.rules import APART, SPREAD, TOGETHER
 
 #: Sets of counts that are looked at to tell how far a group can shrink.
 _MOST_COUNTS = 6000

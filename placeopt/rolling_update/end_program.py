@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.rolling_update.end_classes import Check, PodClass, World
-from placeopt.rolling_update.limits.tables import NO_LIMIT
-from placeopt.rolling_update.rules.tables import APART, TOGETHER
+from placeopt.rolling_update.rules import APART, NO_LIMIT, TOGETHER
 
 #: Nodes of branch and bound at most, and these times variables; a limit in seconds would not give
 #: the same bound twice.

@@ -23,7 +23,7 @@ from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.end_classes import World
 from placeopt.rolling_update.end_program import EndProgram
 from placeopt.rolling_update.every_state import cheapest_reached
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: Products of classes and nodes up to which every node is a kind by itself, up to which nodes are
 #: packed one by one, and of classes and kinds up to which there is a program at all.

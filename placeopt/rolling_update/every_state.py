@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.packing.loads import fits
-from placeopt.rolling_update.rules import kernels as rules
 
 #: States at most, and these times microservices and nodes.
 _MOST, _WORK = 100_000, 6_000_000

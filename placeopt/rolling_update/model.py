@@ -8,8 +8,8 @@ component is which equation, and what is wrong with the equations as printed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyomo.environ as pyo
@@ -19,14 +19,386 @@ from placeopt.core.errors import InfeasibleInstanceError, UnsupportedError, Usag
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Problem, of_kind
 from placeopt.exact.goals import declare, remember
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.limits.model import add_limits, assign_limits
-from placeopt.rolling_update.rules import model as rule_model
-from placeopt.rolling_update.survival.model import (
-    add_survival,
-    assign_survival,
-    survival_goal,
-)
+from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.rules import APART, TOGETHER, RuleTables
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+class _Check(NamedTuple):
+    """A rule as microservice m sees it; see `placeopt.rolling_update.rules.RuleTables`."""
+
+    m: int
+    kind: int
+    counter: int
+    bound: int
+    own: int
+    forgiven: bool
+
+
+def add_row(model: pyo.ConcreteModel, rows: pyo.ConstraintList, relation: Any) -> None:
+    """Add a relation to a list; of numbers alone it holds, or the model has no solution."""
+    if not isinstance(relation, bool | np.bool_):
+        rows.add(relation)
+    elif not relation:
+        rows.add(model.none >= 1)
+
+
+def add_end(model: pyo.ConcreteModel) -> None:
+    """Add that every check holds at the end, but for what rests and is forgiven.
+
+    Needs ``at``, and ``rest``: whether a microservice is left alone.
+    """
+    rules = model.problem.arrays.rules
+    model.rule_end = pyo.ConstraintList(doc="rules, at the end")
+    if not len(rules.checks):
+        return
+    model.DOMAINS = pyo.Set(dimen=2, initialize=_domains(rules), doc="counter, domain")
+    model.COUNTERS = pyo.Set(initialize=range(len(rules.domain)))
+    model.end_count = pyo.Var(
+        model.DOMAINS, domain=pyo.NonNegativeIntegers, doc="copies at the end"
+    )
+    model.end_alone = pyo.Var(model.COUNTERS, domain=pyo.Binary, doc="at most one at the end")
+    model.end_counted = pyo.Constraint(
+        model.DOMAINS, rule=lambda k, c, d: k.end_count[c, d] == _ends_in(k, c, d)
+    )
+    model.end_single = pyo.Constraint(
+        model.COUNTERS,
+        rule=lambda k, c: _sum(k.end_count, rules, c) <= 1 + _most(rules) * (1 - k.end_alone[c]),
+    )
+    for check in _checks(rules):
+        rests = model.rest[check.m] if check.m in model.nodes_of else 1
+        slack = rests if check.forgiven else 0
+        for d, here in _here(model, check, lambda m, n: model.at[m, n]).items():
+            others = model.end_count[check.counter, d] - check.own * here if d >= 0 else 0
+            if d >= 0 and check.kind not in (APART, TOGETHER):
+                others = model.end_count[check.counter, d]
+            _add_check(
+                model,
+                model.rule_end,
+                check,
+                d,
+                here,
+                others,
+                lambda c, k: model.end_count[c, k],
+                model.end_alone[check.counter],
+                slack,
+                lambda c, k: _is_unused(model, c, k),
+            )
+
+
+def _shrinking(model: pyo.ConcreteModel) -> list[int]:
+    """Return the nodes that are no domains of some counter once they are emptied for good."""
+    a = model.problem.arrays
+    counters = np.flatnonzero(a.rules.shrinks)
+    result = (a.rules.domain[counters] >= 0).any(axis=0) & a.rules.priced & ~a.hosting(a.fixed)
+    nodes: list[int] = np.flatnonzero(result).tolist()
+    return nodes
+
+
+def _node_of(model: pyo.ConcreteModel, c: int, d: int) -> int:
+    """Return the node that domain d of a counter that shrinks is; -1 where it never leaves."""
+    rules = model.problem.arrays.rules
+    n = int(np.flatnonzero(rules.domain[c] == d)[0])
+    return n if rules.shrinks[c] and n in _shrinking(model) else -1
+
+
+def _is_unused(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return whether a domain of a counter is none any more at the end."""
+    n = _node_of(model, c, d)
+    return 1 - model.used[n] if n >= 0 else 0
+
+
+def _add_check(
+    model: pyo.ConcreteModel,
+    rows: pyo.ConstraintList,
+    check: _Check,
+    d: int,
+    here: Any,
+    others: Any,
+    count: Callable[[int, int], Any],
+    alone: Any,
+    slack: Any,
+    left: Callable[[int, int], Any],
+) -> None:
+    """Add one check in domain d; -1 is none.
+
+    Parameters
+    ----------
+    here
+        Whether the microservice is there.
+    others
+        What the check counts there: the others, or to spread, all.
+    count
+        (counter, domain) -> what runs there beside it.
+    alone
+        Whether it is the only one.
+    slack
+        Whether it does not count.
+    left
+        (counter, domain) -> whether it is no domain any more.
+    """
+    rules = model.problem.arrays.rules
+    big = _most(rules) + check.bound
+    if check.kind == APART:
+        if d >= 0:
+            add_row(model, rows, others <= check.bound + big * (1 - here) + big * slack)
+    elif d < 0:
+        add_row(model, rows, here <= slack)
+    elif check.kind == TOGETHER:
+        rows.add(here <= others + (alone if check.own else 0) + slack)
+    else:
+        if rules.floor[check.counter]:
+            add_row(model, rows, others <= check.bound + big * (1 - here) + big * slack)
+        for k in _range(rules, check.counter):
+            if k != d:
+                fewest = count(check.counter, k)
+                gone = left(check.counter, k)
+                rows.add(
+                    others - fewest <= check.bound + big * (1 - here) + big * slack + big * gone
+                )
+
+
+def assign_rules(model: pyo.ConcreteModel) -> None:
+    """Give the variables of the rules the values that follow from the others."""
+    rules = model.problem.arrays.rules
+    if not len(rules.checks):
+        return
+    for (c, d), variable in model.end_count.items():
+        variable.set_value(round(pyo.value(_ends_in(model, c, d))))
+    for c, variable in model.end_alone.items():
+        variable.set_value(int(pyo.value(_sum(model.end_count, rules, c)) <= 1))
+
+
+def _domains(rules: RuleTables) -> list[tuple[int, int]]:
+    return [(c, d) for c in range(len(rules.domain)) for d in _range(rules, c)]
+
+
+def _range(rules: RuleTables, c: int) -> range:
+    """Return the domains of counter c."""
+    return range(int(rules.first[c + 1] - rules.first[c]) - 1)
+
+
+def _most(rules: RuleTables) -> int:
+    """Return more copies than can be counted anywhere, both copies of a move among them."""
+    return len(rules.check_first) - 1 + int(rules.base.max(initial=0)) + 2
+
+
+def _checks(rules: RuleTables) -> Iterator[_Check]:
+    for m in range(len(rules.check_first) - 1):
+        for k in range(rules.check_first[m], rules.check_first[m + 1]):
+            kind, c, bound, own = rules.checks[k].tolist()
+            yield _Check(m, kind, c, min(bound, _most(rules)), own, bool(rules.forgiven[k]))
+
+
+def _base(rules: RuleTables, c: int, d: int) -> int:
+    """Return the copies that counter c counts in domain d and that come with the nodes."""
+    return int(rules.base[rules.first[c] + d])
+
+
+def _members(rules: RuleTables, c: int) -> list[int]:
+    """Return the microservices that counter c counts."""
+    at = np.flatnonzero(rules.add == c)
+    results: list[int] = (np.searchsorted(rules.add_first, at, side="right") - 1).tolist()
+    return results
+
+
+def _ends_in(model: pyo.ConcreteModel, c: int, d: int) -> Any:
+    """Return how many copies that counter c counts end in domain d."""
+    a = model.problem.arrays
+    domain, total = a.rules.domain[c], _base(a.rules, c, d)
+    for m in _members(a.rules, c):
+        if m in model.nodes_of:
+            total += pyo.quicksum(model.at[m, n] for n in model.nodes_of[m] if domain[n] == d)
+        else:
+            total += int(domain[a.home[m]] == d)
+    return total
+
+
+def _here(model: pyo.ConcreteModel, check: _Check, at: Callable[[int, int], Any]) -> dict[int, Any]:
+    """Return domain -> whether the microservice of a check is there; -1 is no domain."""
+    a, result = model.problem.arrays, dict[int, Any]()
+    domain = a.rules.domain[check.counter].tolist()
+    if check.m not in model.nodes_of:
+        return {domain[a.home[check.m]]: 1}
+    for n in model.nodes_of[check.m]:
+        result[domain[n]] = result.get(domain[n], 0) + at(check.m, n)
+    return result
+
+
+def _sum(count: Any, rules: RuleTables, c: int) -> Any:
+    return pyo.quicksum(count[c, d] for d in _range(rules, c))
+
+
+# -- the loss of a node ----------------------------------------------------------------------------
+
+
+def add_survival(model: pyo.ConcreteModel) -> None:
+    """Add what is lost with each node, and that the others have room; needs ``at``, ``used``."""
+    a = model.problem.arrays
+    if a.survival.asked:
+        _add_lost(model)
+    if a.survival.room:
+        _add_room(model)
+
+
+def survival_goal(model: pyo.ConcreteModel) -> dict[str, Any]:
+    """Return name -> expression of the objective; nothing where it is not asked for."""
+    return {"lost_at_worst": model.lost} if model.problem.arrays.survival.asked else {}
+
+
+def assign_survival(model: pyo.ConcreteModel, end: np.ndarray) -> None:
+    """Give the variables the values of a deployment, int array (M,) of nodes."""
+    s = model.problem.arrays.survival
+    if not s.asked:
+        return
+    model.lost.set_value(int(s.lost(end[None])[0]))
+    for g, n in model.short:
+        count = int((end[s.member[s.group == g]] == n).sum())
+        model.short[g, n].set_value(max(0, count - int(s.spare[g])))
+
+
+def _add_lost(model: pyo.ConcreteModel) -> None:
+    a = model.problem.arrays
+    s = a.survival
+    members = [s.member[s.group == g].tolist() for g in range(len(s.spare))]
+    model.lost = pyo.Var(domain=pyo.NonNegativeIntegers, doc="w: copies lost at worst")
+    model.short = pyo.Var(
+        range(len(members)),
+        range(len(s.capacity)),
+        domain=pyo.NonNegativeReals,
+        doc="v: copies of g that the loss of n takes and that g needs",
+    )
+    model.short_rows = pyo.ConstraintList(doc="v >= copies of g on n less those that may miss")
+    for g, n in model.short:
+        there = pyo.quicksum([_on(model, a.home, m, n) for m in members[g]])
+        model.short_rows.add(there - model.short[g, n] <= int(s.spare[g]))
+    model.lost_rows = pyo.Constraint(
+        range(len(s.capacity)),
+        rule=lambda k, n: pyo.quicksum(k.short[g, n] for g in range(len(members))) <= k.lost,
+        doc="w >= sum of v on n",
+    )
+
+
+def _on(model: pyo.ConcreteModel, home: np.ndarray, m: int, n: int) -> Any:
+    """Return whether microservice m ends on node n."""
+    if m not in model.nodes_of:
+        return int(home[m] == n)
+    return model.at[m, n] if n in model.nodes_of[m] else 0
+
+
+def _add_room(model: pyo.ConcreteModel) -> None:
+    """Add that the nodes in use have room for all without any one of them: necessary, not enough.
+
+    The search's cuts exclude deployments whose copies find no place one by one.
+    """
+    a = model.problem.arrays
+    s, need = a.survival, a.new.sum(axis=0).tolist()
+    nodes = range(len(s.capacity))
+
+    def in_use(n: int) -> Any:
+        return 1 if s.standing[n] or n not in model.CLOSABLE else model.used[n]
+
+    priced = [n for n in model.CLOSABLE if n in nodes and not s.standing[n]]
+    model.hosts = pyo.Constraint(
+        priced,
+        rule=lambda k, n: k.used[n] <= pyo.quicksum([k.at[m, n] for m in k.arrivals[n]]),
+        doc="a node without anything is not in use",
+    )
+    model.room_left = pyo.ConstraintList(doc="room without n")
+    for r, wanted in enumerate(need):
+        total = pyo.quicksum([int(s.capacity[n, r]) * in_use(n) for n in nodes])
+        for n in nodes if wanted else ():
+            left = total - int(s.capacity[n, r]) * in_use(n)
+            add_row(model, model.room_left, left >= wanted)
+
+
+# -- limits ----------------------------------------------------------------------------------------
+
+
+def add_limits(model: pyo.ConcreteModel) -> None:
+    """Add the limits of nodes; needs ``used`` and ``at``."""
+    a = model.problem.arrays
+    if not a.limits.any:
+        return
+    model.use_hosts = pyo.Constraint(
+        [n for n in model.CLOSABLE if n < a.num_real],
+        rule=lambda k, n: k.used[n] <= pyo.quicksum([k.at[m, n] for m in k.arrivals[n]]),
+        doc="a node without anything is not in use",
+    )
+    count = len(a.limits.most)
+    model.adds = pyo.Var(range(count), domain=pyo.Binary, doc="z: a node of it is newly used")
+    model.few = pyo.Var(range(count), domain=pyo.Binary, doc="w: one node of the limit at most")
+    model.limit_rows = pyo.ConstraintList(doc="limits of nodes")
+    for k in range(count):
+        _add_limit(model, k)
+
+
+def _add_limit(model: pyo.ConcreteModel, k: int) -> None:
+    a, limits = model.problem.arrays, model.problem.arrays.limits
+    own = np.flatnonzero(limits.amount[k]).tolist()
+    for n in own:
+        if not limits.now[n] and n in model.CLOSABLE:
+            model.limit_rows.add(model.used[n] <= model.adds[k])
+    slack = int(limits.amount[k].sum()) - int(limits.most[k])
+    if slack > 0:
+        total = pyo.quicksum([int(limits.amount[k, n]) * _used(model, n) for n in own])
+        model.limit_rows.add(total <= int(limits.most[k]) + slack * (1 - model.adds[k]))
+    if limits.share[k] < 1:
+        there = pyo.quicksum([_used(model, n) for n in own])
+        every = pyo.quicksum([_used(model, n) for n in range(a.num_real)])
+        loose = len(own) * (1 - model.adds[k])
+        model.limit_rows.add(there <= 1 + len(own) * (1 - model.few[k]) + loose)
+        share = float(limits.share[k])
+        model.limit_rows.add(there <= share * every + 1e-9 + len(own) * model.few[k] + loose)
+
+
+def assign_limits(model: pyo.ConcreteModel, end: np.ndarray) -> None:
+    """Give the variables the values of a deployment, int array (M,) of nodes."""
+    a = model.problem.arrays
+    if not a.limits.any:
+        return
+    used = np.bincount(end[end >= 0], minlength=len(a.price)) > 0
+    for k in model.adds:
+        own = used & (a.limits.amount[k] > 0)
+        model.adds[k].set_value(int((own & ~a.limits.now).any()))
+        model.few[k].set_value(int(own.sum() <= 1))
+
+
+def _used(model: pyo.ConcreteModel, n: int) -> Any:
+    return model.used[n] if n in model.CLOSABLE else 1
+
+
+# -- size ------------------------------------------------------------------------------------------
+
+
+def rules_size(a: UpdateArrays) -> int:
+    """Return about how many coefficients the rules add to the packing model."""
+    if not len(a.rules.checks):
+        return 0
+    domains = np.diff(a.rules.first) - 1
+    of_check = domains[a.rules.checks[:, 1]]
+    spread = np.where(a.rules.checks[:, 0] > TOGETHER, of_check**2 * 3, of_check * 3)
+    return int(spread.sum() + len(a.rules.add) * len(a.price) + len(a.rules.checks) * len(a.price))
+
+
+def static_size(problem: RollingUpdate) -> int:
+    """Return about how many coefficients the static model has."""
+    a = problem.arrays
+    own = int(a.movable.sum()) * (3 + 2 * len(a.resources)) * len(a.price)
+    more = rules_size(a) + survival_size(a)
+    return own + 2 * len(a.tight_flows) * len(a.price) + more
+
+
+def survival_size(a: UpdateArrays) -> int:
+    """Return about how many coefficients the loss of nodes adds to the packing model."""
+    s, nodes = a.survival, len(a.price)
+    room = len(a.resources) * nodes**2 if s.room else 0
+    return (len(s.member) + 2 * len(s.spare)) * nodes + room
+
+
+# -- the model -------------------------------------------------------------------------------------
 
 Slots = Annotated[
     int | None,
@@ -158,7 +530,7 @@ def assign_target(model: pyo.ConcreteModel, end: np.ndarray) -> None:
     for (m, n), variable in model.at.items():
         variable.set_value(int(end[m] == n))
     _assign_used(model, end)
-    rule_model.assign(model)
+    assign_rules(model)
 
 
 def _assign_used(model: pyo.ConcreteModel, end: np.ndarray) -> None:
@@ -266,7 +638,7 @@ def _add_deployment(model: pyo.ConcreteModel) -> None:
     model.opens = pyo.Constraint(
         closable, rule=lambda k, m, n: k.at[m, n] <= k.used[n], doc="sharper than final_load alone"
     )
-    rule_model.add_end(model)
+    add_end(model)
     add_survival(model)
     add_limits(model)
     model.locality = pyo.ConstraintList(doc="(4), by clusters")

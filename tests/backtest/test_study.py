@@ -20,7 +20,7 @@ from placeopt.core.runs.workers import Workers
 from placeopt.rl.batches import make_batch
 from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.policy_file import write
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 DOCUMENT = trace([node("a"), node("b")], [pod(f"p{k}", 900, k) for k in range(3)])
 

@@ -19,7 +19,7 @@ from placeopt.core.errors import PlaceoptError
 from placeopt.rl.batches import make_batch
 from placeopt.rl.policy import Shape, TrainedPolicy
 from placeopt.rl.policy_file import write
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 # -- by hand ---------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.report import html
-from placeopt.rolling_update import summary
+from placeopt.rolling_update import views as summary
 
 NODES = [
     {"name": n, "cluster": z, "cpu_millicores": 4000, "memory_mib": 8192, "price": 0.5}

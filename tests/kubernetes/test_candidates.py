@@ -24,8 +24,8 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.prices import read_prices
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
-from placeopt.rolling_update.fleet_change import fleet_change
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.views import fleet_change
 
 HEAD = "machine_type,cpu,memory,zone,on_demand_usd_per_hour,spot_usd_per_hour,count"
 POOL = """

@@ -27,7 +27,7 @@ from placeopt.kubernetes.export import export, script, steps
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import from_document
 from placeopt.rescheduling.problem import Rescheduling
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 FAKE = Path(__file__).with_name("fake_kubectl.py")
 NEEDS_TOOLS = pytest.mark.skipif(

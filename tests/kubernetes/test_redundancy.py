@@ -15,7 +15,7 @@ from placeopt.kubernetes.approval_page import approval_html, markdown
 from placeopt.kubernetes.importing import Imported
 from placeopt.plot.front_scene import scene
 from placeopt.plot.scene import Words
-from placeopt.rolling_update import summary
+from placeopt.rolling_update import views as summary
 
 #: Replicas per node now and after, per zone now and after -> what is said.
 FALLS: list[tuple[list[int], list[int], Json, Json, str]] = [

@@ -7,7 +7,7 @@ import pytest
 from placeopt_papers.rolling_printed import build_printed
 
 from placeopt.core.errors import UnsupportedError
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def answer(problem: RollingUpdate, *, one_sum: bool) -> tuple[str, float | None]:

@@ -12,7 +12,7 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.task import Task
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def instance(nodes: list[Any], apps: dict[str, Any], flows: Any = ()) -> RollingUpdate:

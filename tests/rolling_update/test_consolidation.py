@@ -12,10 +12,10 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.rolling_update import bounds as bounds_module
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.order import plan_moves
 from placeopt.rolling_update.packing import consolidation
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
-from placeopt.rolling_update.reach import plan_moves
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def tiny(seed: int) -> RollingUpdate:

@@ -9,9 +9,9 @@ import pytest
 import placeopt
 from placeopt.core.errors import DocumentError
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.consolidators import descheduler_plan, karpenter_plan
-from placeopt.rolling_update.fleet_change import by_machine, fleet_change
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.schemes import descheduler_plan, karpenter_plan
+from placeopt.rolling_update.views import by_machine, fleet_change
 
 Json = dict[str, Any]
 

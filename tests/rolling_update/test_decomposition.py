@@ -17,7 +17,7 @@ from placeopt.exact import epsilon_constraint
 from placeopt.registry import certifier
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.decomposition import decomposition
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import repack
 
 certify = certifier("rolling-update")

@@ -16,10 +16,11 @@ pytest.importorskip("matplotlib")
 from placeopt.core.budget import Budget
 from placeopt.plot import plot_plan
 from placeopt.plot.scene import Outline, Words
-from placeopt.rolling_update import baselines, drawing
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update import schemes as baselines
+from placeopt.rolling_update import views as drawing
+from placeopt.rolling_update.arrays import timeline
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import repack
-from placeopt.rolling_update.timeline import timeline
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.interfaces import build_encoder
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def test_children_find_feasible_deployments_by_themselves() -> None:

@@ -18,10 +18,10 @@ from rolling_updates import GONE, Deployment, State
 from placeopt import registry
 from placeopt.rolling_update import end_state
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.cheapest import cheapest_plan
 from placeopt.rolling_update.end_classes import _fewest_by_numbers, fewest_hosts
 from placeopt.rolling_update.end_state import cheapest_end
 from placeopt.rolling_update.every_state import cheapest_reached
+from placeopt.rolling_update.repack import cheapest_plan
 
 Document = dict[str, Any]
 

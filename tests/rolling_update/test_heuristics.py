@@ -13,10 +13,10 @@ from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
-from placeopt.rolling_update import baselines
-from placeopt.rolling_update.baselines import recreate, rolling_update
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update import schemes as baselines
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import further_plans, repack
+from placeopt.rolling_update.schemes import recreate, rolling_update
 
 
 def instance(

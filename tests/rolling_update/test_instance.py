@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from placeopt import registry
 from placeopt.core.errors import DocumentError, UsageError
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def node(

@@ -12,10 +12,10 @@ from effort import tries
 from placeopt import api
 from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.dominance import minimal
-from placeopt.rolling_update.consolidators import karpenter_plan
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import plan_moves
+from placeopt.rolling_update.order import plan_moves
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.schemes import karpenter_plan
 
 Json = dict[str, Any]
 

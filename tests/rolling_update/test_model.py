@@ -14,8 +14,8 @@ from placeopt.core.task import Task
 from placeopt.exact import epsilon_constraint, solvers
 from placeopt.exact.compiled_model import CompiledModel
 from placeopt.rolling_update import model as models
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.model_size import static_size
+from placeopt.rolling_update.model import static_size
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def two_full_nodes(**more: Any) -> RollingUpdate:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from placeopt.rolling_update import order as kernels
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.reach import Reach, plan_moves
-from placeopt.rolling_update.rules.tables import tables
+from placeopt.rolling_update.order import Reach, plan_moves
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.rules import tables
 
 MANY = 2**40
 #: The tables of no rules for 48 microservices on 8 nodes.

@@ -9,10 +9,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from placeopt.rolling_update.instance import RollingUpdate
 from placeopt.rolling_update.packing import emptying
 from placeopt.rolling_update.packing import kernels as packing
 from placeopt.rolling_update.packing.consolidation import packing_instance
+from placeopt.rolling_update.problem import RollingUpdate
 
 SEEDS = range(60)
 

@@ -10,8 +10,8 @@ import pytest
 import placeopt
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.interfaces import build_encoder, build_sequence
-from placeopt.rolling_update import summary
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update import views as summary
+from placeopt.rolling_update.problem import RollingUpdate
 
 
 def service(name: str, node: str | None, cpu: int = 3, **more: Any) -> dict[str, Any]:

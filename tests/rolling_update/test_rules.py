@@ -20,14 +20,13 @@ from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
 from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
-from placeopt.rolling_update.baselines import recreate_plan, rolling_update_plan
+from placeopt.rolling_update import rules as kernels
 from placeopt.rolling_update.bounds import bound_vectors, lower_bound
-from placeopt.rolling_update.cheapest import cheapest_plan
 from placeopt.rolling_update.decomposition import decomposition
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.repack import repack
-from placeopt.rolling_update.rules import kernels
+from placeopt.rolling_update.problem import RollingUpdate
+from placeopt.rolling_update.repack import cheapest_plan, repack
+from placeopt.rolling_update.schemes import recreate_plan, rolling_update_plan
 
 Json = dict[str, Any]
 

@@ -20,9 +20,8 @@ from placeopt.core.interfaces import build_sequence
 from placeopt.core.task import Task
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.decomposition import decomposition
-from placeopt.rolling_update.encoder import RollingUpdateEncoder
-from placeopt.rolling_update.instance import RollingUpdate
-from placeopt.rolling_update.survival.losses import num_unplaceable
+from placeopt.rolling_update.encoder import RollingUpdateEncoder, num_unplaceable
+from placeopt.rolling_update.problem import RollingUpdate
 
 Json = dict[str, Any]
 GOALS = ["node_cost", "starts", "lost_at_worst"]

@@ -13,7 +13,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.episodes import scales
 from placeopt.core.interfaces import build_sequence
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rollout.rollout import play
 
 

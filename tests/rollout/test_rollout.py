@@ -23,7 +23,7 @@ from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.registry import specs
 from placeopt.rescheduling.problem import Rescheduling
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rollout import rollout
 from placeopt.temporal.problem import Temporal
 

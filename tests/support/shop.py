@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from placeopt.registry import from_document
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: pod -> (workload, node or None while it waits, milli-CPU now, milli-CPU then)
 Pods = Mapping[str, tuple[str, str | None, int, int]]

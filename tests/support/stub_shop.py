@@ -18,7 +18,7 @@ from api_stub import ApiStub, Object, Store, is_ready
 from shop import Pods, items_of, shop_of
 
 from placeopt.kubernetes.origin import Origin
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.problem import RollingUpdate
 
 CONTEXT = "stub-context"
 #: pod -> (workload, node, milli-CPU now, milli-CPU then)

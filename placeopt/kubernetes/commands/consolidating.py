@@ -223,7 +223,7 @@ def _answered(
     from placeopt.kubernetes.consolidate.situation import planned, solved
     from placeopt.kubernetes.consolidate.wishes import lifts_of
     from placeopt.kubernetes.importing import no_collection
-    from placeopt.rolling_update.cheapest import WORK
+    from placeopt.rolling_update.repack import WORK
 
     if not any(unit.node for unit in imported.cluster.units):
         raise UsageError("no pod of the files runs: consolidate is about running clusters")

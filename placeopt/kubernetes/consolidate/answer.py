@@ -23,7 +23,7 @@ from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.wishes import TYPES
 from placeopt.kubernetes.moments import latest_stated
 from placeopt.kubernetes.origin import OriginNote
-from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
+from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 
 FORMAT: Literal["placeopt/consolidation@1"] = "placeopt/consolidation@1"
 #: Why a node stays that a longer plan frees.

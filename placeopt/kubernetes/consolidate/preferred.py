@@ -12,7 +12,7 @@ import numpy as np
 from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.origin import key
-from placeopt.rolling_update.reach import plan_moves
+from placeopt.rolling_update.order import plan_moves
 
 #: Plans that are tried to keep replicas in more zones.
 _TRIED = 200

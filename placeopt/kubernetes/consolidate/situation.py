@@ -19,11 +19,11 @@ from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.pinned import keeps_its_node
 from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.replicas import Replica, grouped
-from placeopt.rolling_update.cheapest import TRIES, WORK, cheapest_plan
-from placeopt.rolling_update.fleet_change import HOURS_OF_A_MONTH
+from placeopt.rolling_update.repack import TRIES, WORK, cheapest_plan
+from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 
 if TYPE_CHECKING:
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
 #: Workloads that wait which are tried one by one.
 _TRIED = 8

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from placeopt.core.problem import Problem
     from placeopt.kubernetes.export.steps import PlanStep
     from placeopt.kubernetes.origin import Origin, OriginItem
-    from placeopt.rolling_update.instance import UpdateNode
+    from placeopt.rolling_update.problem import UpdateNode
 
 # -- steps as a document ---------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ def to_buy(
     problem: Problem, made: Sequence[PlanStep], origin: Origin | None = None
 ) -> list[UpdateNode]:
     """Return the nodes on which copies start and that are not in the cluster, by first use."""
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
     if not isinstance(problem, RollingUpdate):
         return []
@@ -278,8 +278,8 @@ def to_buy(
 
 def sentences(problem: Problem, nodes: Sequence[UpdateNode]) -> list[str]:
     """Return what to buy before the first step, in a sentence; nothing where nothing is."""
-    from placeopt.rolling_update.fleet_change import by_machine
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
+    from placeopt.rolling_update.views import by_machine
 
     if not nodes or not isinstance(problem, RollingUpdate):
         return []
@@ -331,8 +331,8 @@ def node_groups(problem: Problem, plan: Plan, origin: Origin | None = None) -> d
     UnsupportedError
         The problem has no machines to buy.
     """
-    from placeopt.rolling_update.fleet_change import fleet_change
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
+    from placeopt.rolling_update.views import fleet_change
 
     if not isinstance(problem, RollingUpdate):
         raise UnsupportedError(f"a {problem.problem} plan buys no machines")

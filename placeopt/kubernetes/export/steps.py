@@ -22,7 +22,7 @@ from placeopt.kubernetes.values import MIB
 if TYPE_CHECKING:
     from placeopt.kubernetes.origin import OriginContainer, OriginItem
     from placeopt.rescheduling.problem import Rescheduling
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
 #: Kinds of workloads whose pods can be moved one by one.
 MOVABLE = ("Deployment", "StatefulSet")
@@ -152,7 +152,7 @@ def steps(
         The origin does not name what the plan moves, or holds names that Kubernetes does not allow.
     """
     from placeopt.rescheduling.problem import Rescheduling
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
     names = _Pods(origin, plan_id(problem, plan), partly)
     if isinstance(problem, RollingUpdate):
@@ -495,7 +495,7 @@ def idle_nodes(
 
     Those that count for a spread over hostnames have to be deleted before the first step.
     """
-    from placeopt.rolling_update.instance import RollingUpdate
+    from placeopt.rolling_update.problem import RollingUpdate
 
     if origin is None or not isinstance(problem, RollingUpdate):
         return [], False

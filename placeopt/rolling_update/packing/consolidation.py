@@ -9,14 +9,14 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.kernels import union_find
+from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.instance import RollingUpdate
+from placeopt.rolling_update.encoder import num_unplaceable
 from placeopt.rolling_update.packing import kernels
 from placeopt.rolling_update.packing.emptying import empty_node
 from placeopt.rolling_update.packing.returning import return_home
-from placeopt.rolling_update.rules import kernels as rules
-from placeopt.rolling_update.survival.losses import num_unplaceable
+from placeopt.rolling_update.problem import RollingUpdate
 
 #: First and last temperature of the repair, as shares of a node's capacity. Set by hand.
 _HOTTEST, _COLDEST = 0.03, 0.001

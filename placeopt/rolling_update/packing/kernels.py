@@ -25,7 +25,7 @@ from placeopt.rolling_update.packing.loads import (
     share,
     share_with,
 )
-from placeopt.rolling_update.rules.kernels import (
+from placeopt.rolling_update.rules import (
     holds,
     leave,
     may_move,
@@ -55,7 +55,7 @@ class PackingInstance(NamedTuple):
     free: np.ndarray  # (Q,) no rule is about it but a set of allowed nodes
     node_set: np.ndarray  # (Q,) set of nodes that it may start on, -1 for all
     allowed: np.ndarray  # (node sets, N) whether a node is in a set
-    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules.kernels`
+    rules: np.ndarray  # packed, as in `placeopt.rolling_update.rules`
     base_counts: np.ndarray  # counts of the rules for what cannot move
     leaves: np.ndarray  # (N,) is no domain of some rule any more once it is closed
     paid: np.ndarray  # (N,) costs nothing more when it hosts something

@@ -19,7 +19,7 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import Amount, Evaluation, Name, Objective, Problem, require_unique
 from placeopt.core.spec import ProblemSpec
 from placeopt.rolling_update import SPEC
-from placeopt.rolling_update.arrays import UpdateArrays
+from placeopt.rolling_update.arrays import UpdateArrays, timeline
 from placeopt.rolling_update.document import (
     NodeLimit,
     NodeSet,
@@ -29,11 +29,12 @@ from placeopt.rolling_update.document import (
     UpdateSurvival,
     check_node_sets,
 )
-from placeopt.rolling_update.limits.referee import LimitReferee
-from placeopt.rolling_update.referee import UpdateReferee
-from placeopt.rolling_update.rules.referee import RuleReferee
-from placeopt.rolling_update.survival.referee import SurvivalReferee
-from placeopt.rolling_update.timeline import timeline
+from placeopt.rolling_update.referee import (
+    LimitReferee,
+    RuleReferee,
+    SurvivalReferee,
+    UpdateReferee,
+)
 
 #: The unit of prices where an instance says none.
 NO_UNIT = "price"
@@ -339,7 +340,7 @@ class RollingUpdate(Problem):
         return results
 
     def table(self, plan: Plan) -> list[dict[str, Any]]:
-        """Return the fields of `placeopt.rolling_update.timeline.TimelineStep` for every step."""
+        """Return the fields of `placeopt.rolling_update.arrays.TimelineStep` for every step."""
         return [vars(step) for step in timeline(self.arrays, self.steps(plan)).steps]
 
     @cached_property
