@@ -21,7 +21,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "benchmarks")]
 
 from placeopt_papers.hephaestus import KIND, PublishedEpisodes  # noqa: E402
 
-from placeopt.multi_cluster import policies  # noqa: E402
+from placeopt.multi_cluster.episodes import policies  # noqa: E402
 from placeopt.multi_cluster.generator import STRATEGIES  # noqa: E402
 from placeopt.rl import policy_file  # noqa: E402
 from placeopt.rl.episodes import DRAWN  # noqa: E402
