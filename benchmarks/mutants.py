@@ -140,6 +140,9 @@ def faults(name: str) -> Iterator[Fault]:
     """Yield every fault of a file; what is only printed, and what judges nothing, is left out."""
     tree = parsed(name)
     passed: list[ast.AST] = [one for one in ast.walk(tree) if isinstance(one, ast.JoinedStr)]
+    # that nobody changes an object, and that two lists are of one length, changes no verdict
+    names = ("strict", "frozen")
+    passed += [one for one in ast.walk(tree) if isinstance(one, ast.keyword) and one.arg in names]
     if name in JUDGING:
         passed += [one for one in tree.body if getattr(one, "name", "") not in JUDGING[name]]
     left_out = {id(part) for one in passed for part in ast.walk(one)}

@@ -38,7 +38,8 @@ def test_seconds_run_out() -> None:
     assert (budget.seconds, budget.seconds_left, budget.progress) == (0, 5, 0)
     assert budget.evaluations_left == math.inf and budget.allow(10**9) == 10**9
     hand.passes(4)
-    assert not budget.exhausted and (budget.seconds_left, budget.progress) == (1, 0.8)
+    assert not (budget.exhausted or budget.out_of_time)
+    assert (budget.seconds_left, budget.progress) == (1, 0.8)
     hand.passes(1)
     assert budget.exhausted and budget.out_of_time and budget.seconds_left == 0
     hand.passes(9)
@@ -165,3 +166,14 @@ def test_progress_is_told_at_most_ten_times_a_second() -> None:
     budget.spend(1000)
     budget.report()
     assert len(told) == 2 and told[1].share == 1.0
+    assert (told[1].points, told[1].best) == (0, ())
+
+
+def test_what_an_earlier_process_spent_counts() -> None:
+    """Of a share for the whole, too."""
+    hand = Hand()
+    whole = Budget(evaluations=100, seconds=20, clock=Clock(hand))
+    whole.share().resume(30, 5.0)
+    assert (whole.evaluations, whole.seconds, whole.seconds_left) == (30, 5.0, 15.0)
+    share = whole.share()
+    assert (share.evaluations_limit, share.seconds_limit) == (70, 15.0)

@@ -11,7 +11,14 @@ import pytest
 
 from placeopt.kubernetes.admission import NOTHING_ASKED
 from placeopt.kubernetes.manifests import load
-from placeopt.kubernetes.pinned import budgets_by_pod, budgets_of, hold_by_budgets, share_of
+from placeopt.kubernetes.origin import OriginItem
+from placeopt.kubernetes.pinned import (
+    budgets_by_pod,
+    budgets_of,
+    hold_by_budgets,
+    origin_budgets,
+    share_of,
+)
 from placeopt.kubernetes.replicas import MovingRules, units
 
 RULES = MovingRules(policy=NOTHING_ASKED, adopts=True)
@@ -119,3 +126,17 @@ def test_shares_are_rounded(value: object, up: int, down: int) -> None:
     assert (share_of(value, 5), share_of(value, 5, up=False)) == (up, down)
     assert share_of(True, 5) == 0
     assert (share_of("5%", 40), share_of("100%", 200)) == (2, 200)
+
+
+def test_the_origin_names_the_pods_of_a_budget(tmp_path: Path) -> None:
+    """Those that the instance has; a budget of none of them is left out."""
+    read = cluster(tmp_path, {"minAvailable": 2}, "yyy", {})
+    names = [unit.pod for unit in units(read, RULES)]
+    items = {
+        f"shop/{name}": OriginItem(namespace="shop", kind="Deployment", name="web", pod=name)
+        for name in names[:2]
+    }
+    (budget,) = origin_budgets(read, units(read, RULES), items)
+    assert (budget.namespace, budget.name, budget.allowed) == ("shop", "b", 1)
+    assert budget.items == tuple(items)
+    assert origin_budgets(read, units(read, RULES), {}) == ()

@@ -479,3 +479,26 @@ def test_one_more_replica_is_like_those_of_its_workload(tmp_path: Path) -> None:
     assert verify(moves(objects, ("web-2", None, "n2")), read) == []
     (refused,) = verify(moves(objects, ("db-2", None, "n2")), read)
     assert "Insufficient cpu" in refused.text
+
+
+@pytest.mark.parametrize("deleted", [True, False])
+def test_a_node_that_a_step_deletes_counts_in_no_spread(deleted: bool, tmp_path: Path) -> None:
+    kept = {"topologySpreadConstraints": spread(1)}
+    objects = [N1, N2, N3, pod("web-1", "n1", **kept), pod("web-2", "n2", **kept)]
+    document = moves(objects, ("web-1", "n1", "n3"), ("web-3", None, "n2"))
+    document.steps[0].__dict__["deletes_node"] = deleted
+    refused = verify(document, load([written(tmp_path, objects)]))
+    assert [one.step for one in refused] == ([] if deleted else [2])
+
+
+@pytest.mark.parametrize(
+    ("new", "text"),
+    [({"memory": "17Gi"}, "memory"), ({"cpu": "5"}, "cpu"), ({"memory": "16Gi", "cpu": "4"}, "")],
+)
+def test_new_requests_are_what_a_copy_asks_for(
+    new: dict[str, str], text: str, tmp_path: Path
+) -> None:
+    objects = [N1, N2, pod("web-1", "n1")]
+    refused = verify(step(objects, requests={"c": new}), load([written(tmp_path, objects)]))
+    assert [one.text for one in refused] == ([] if not text else [refused[0].text])
+    assert not text or f"Insufficient {text}" in refused[0].text
