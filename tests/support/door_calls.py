@@ -190,6 +190,7 @@ def _of_instance(name: str) -> dict[str, Door]:
     env, many = make_env(problem), make_vec_env(problem, 2)
     env.reset(seed=1)
     many.reset(seed=1)
+    legal = int(sequence.mask(sequence.reset()).argmax())
     doors = {
         "generate": Door(kind.generate, (), {"seed": 1, **kind.sizes()}),
         "from_document": Door(kind.from_document, (problem.to_document(),)),
@@ -207,10 +208,10 @@ def _of_instance(name: str) -> dict[str, Door]:
         "front_of": Door(placeopt.front_of, (X, encoded)),
         "pymoo.evaluate": Door(encoded.evaluate, (X,)),
         "pymoo.Variation": Door(partial(_vary, encoded), (X,)),
-        "sequence.step": Door(lambda action: sequence.step(sequence.reset(), action), (0,)),
-        "env.step": Door(lambda action: (env.reset(), env.step(action)), (0,)),
+        "sequence.step": Door(lambda action: sequence.step(sequence.reset(), action), (legal,)),
+        "env.step": Door(lambda action: (env.reset(), env.step(action)), (legal,)),
         "env.reset": Door(lambda seed: env.reset(seed=seed), (1,)),
-        "many.step": Door(lambda actions: (many.reset(), many.step(actions)), ([0, 0],)),
+        "many.step": Door(lambda actions: (many.reset(), many.step(actions)), ([legal] * 2,)),
         "many.reset": Door(lambda seed: many.reset(seed=seed), (1,)),
         "build_encoder": Door(build_encoder, (problem,), {"objectives": None, "encoding": "own"}),
         "build_sequence": Door(build_sequence, (problem,), {"objectives": None}),

@@ -27,6 +27,7 @@ for line in sys.stdin:
         os.chdir(job["cwd"])
         os.environ.clear()
         os.environ.update(job["environment"])
+        sys.dont_write_bytecode = bool(os.environ.get("PYTHONDONTWRITEBYTECODE"))
         for number, name in enumerate((job["in"], job["out"], job["err"])):
             handle = os.open(name, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
             os.dup2(handle, number)
