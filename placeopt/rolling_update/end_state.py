@@ -74,7 +74,7 @@ def cheapest_end(
     known = _KNOWN.setdefault(problem.arrays, {})
     if stops not in known:
         began = time.perf_counter()
-        found = _cheapest_end(problem, seconds, stops)
+        found = _first_of_their_kind(problem.arrays, _cheapest_end(problem, seconds, stops))
         if seconds < _LEAST_SECONDS or time.perf_counter() - began >= seconds:
             return found  # more time might find more
         known[stops] = found
@@ -91,9 +91,25 @@ def reached_end(problem: RollingUpdate) -> EndState:
         met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
         found = cheapest_end(problem, stops=False)
         if met is not None:
-            found = EndState(met.price, met.node, exact=True, steps=met.steps)
+            end = EndState(met.price, met.node, exact=True, steps=met.steps)
+            found = _first_of_their_kind(problem.arrays, end)
         _REACHED[problem.arrays] = found
     return found
+
+
+def _first_of_their_kind(a: UpdateArrays, found: EndState) -> EndState:
+    """Return the same end where the first of nodes that are alike and to be bought are bought."""
+    if found.node is None or not a.candidate.any():
+        return found
+    name = np.arange(len(a.price))
+    for nodes in World(a).kinds():
+        nodes = nodes[a.candidate[nodes]]
+        unused = ~np.isin(nodes, found.node)
+        name[nodes[np.argsort(unused, kind="stable")]] = nodes
+    steps = None
+    if found.steps is not None:
+        steps = [(m, n if n < 0 else int(name[n])) for m, n in found.steps]
+    return found._replace(node=name[found.node], steps=steps)
 
 
 def wider_end(
