@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from typing import Any
 
@@ -26,7 +27,7 @@ from placeopt.rescheduling.search import blocks as pruning
 from placeopt.rescheduling.search.blocks import PlanPruning
 from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.temporal import search as levelling
-from placeopt.temporal.arrays import pool_of, served
+from placeopt.temporal.pools import pool_of, served
 from placeopt.temporal.problem import Temporal
 
 
@@ -156,7 +157,7 @@ def budget_of(monkeypatch: pytest.MonkeyPatch, kind: str) -> list[Budget]:
         return task.front([], method=method)
 
     module, _, name = registry.method(method).of[kind].entry.partition(":")
-    monkeypatch.setattr(f"{module}.{name}", proof)
+    monkeypatch.setattr(importlib.import_module(module), name, proof)
     return seen
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pyomo.repn import generate_standard_repn
 
 if TYPE_CHECKING:
     import scipy.sparse as sp
@@ -226,6 +225,8 @@ def quadratic(expression: Any) -> Quadratic | None:
     Squares are completed one variable after the other, as in the elimination of L. D. L. The
     linear terms of a variable go into its square.
     """
+    from pyomo.repn import generate_standard_repn
+
     repn = generate_standard_repn(expression, quadratic=True)
     results: dict[int, Any] = {id(v): v for v in repn.linear_vars}
     results |= {id(v): v for pair in repn.quadratic_vars for v in pair}

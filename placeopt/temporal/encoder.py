@@ -18,7 +18,7 @@ from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.core.kernels.random import below, mix
 from placeopt.core.kernels.union_find import join, root
 from placeopt.temporal import packing
-from placeopt.temporal.arrays import PoolArrays, pool_arrays, pool_of, pools, served
+from placeopt.temporal.pools import PoolArrays, pool_arrays, pool_of, pools, served
 from placeopt.temporal.problem import Temporal
 
 # -- parts -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.kernels.random import mix
-from placeopt.temporal.arrays import PoolArrays
+from placeopt.temporal.pools import PoolArrays
 
 #: Bins of a pool that are tried for a replica, of those with room for some replica: in pools of
 #: more such bins those that last gained room. So the time of a vector is linear in its replicas.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
@@ -10,11 +12,12 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.edge_cloud.arrays import Placement
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.edge_cloud.search import lns as builder
-from placeopt.edge_cloud.search import lns as diving
 from placeopt.edge_cloud.search.lns import PlanBuilder, dive, fix
 from placeopt.edge_cloud.search.prices import Relaxation, no_columns, remember
 from placeopt.warm_up import EVALUATIONS
+
+#: The package has a function of the same name.
+diving = importlib.import_module("placeopt.edge_cloud.search.lns")
 
 WEIGHT = 0.01
 
@@ -79,7 +82,7 @@ def test_lns_begins_with_a_dive_where_enough_is_left(monkeypatch: pytest.MonkeyP
 
     solve(evaluations=60)
     with monkeypatch.context() as slower:  # as if a dive took hours, on any machine
-        slower.setattr(builder, "_DIVE_STEPS", 10**9)
+        slower.setattr(diving, "_DIVE_STEPS", 10**9)
         solve(seconds=0.05)
     assert not dives
     front = solve(evaluations=2500)

@@ -140,7 +140,7 @@ def test_vectors_of_any_library(encoder):
     np.testing.assert_allclose(front.values, minimal(F[feasible]))
     with pytest.raises(placeopt.PlaceoptError, match="give the EncodedProblem"):
         placeopt.front_of(X)
-    with pytest.raises(placeopt.PlaceoptError, match=r"the shape \(50, 1\); the problem wants"):
+    with pytest.raises(placeopt.PlaceoptError, match=r"the shape \(50, 1\); wanted is \(k, "):
         placeopt.front_of(X[:, :1], EncodedProblem(encoder))
     with pytest.raises(placeopt.PlaceoptError, match="give a pymoo Result"):
         placeopt.front_of("result", EncodedProblem(encoder))

@@ -888,7 +888,7 @@ def test_twice_and_nothing(run: Import) -> None:
     with pytest.raises(DocumentError, match=r"line \d+, items\[2\]: Pod shop/web-1 stands twice"):
         run([node("n1"), pod("web-1", "n1"), pod("web-1", "n1", cpu="9m")])
     assert len(microservices(run([node("n1"), pod("web-1", "n1"), pod("web-1", "n1")]))) == 1
-    with pytest.raises(DocumentError, match=r"line 1: no workloads or pods here, only 1 List"):
+    with pytest.raises(DocumentError, match=r"no workloads or pods here, only 1 Node, 1 Service"):
         run([node("n1"), service("x")])
     with pytest.raises(DocumentError, match="no nodes here"):
         run([deployment("web")])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.core.interfaces import build_encoder
-from placeopt.temporal.arrays import pools
+from placeopt.temporal.pools import pools
 from placeopt.temporal.problem import Temporal
 
 

@@ -13,10 +13,10 @@ from temporal_instances import tiny
 
 from placeopt.core.budget import Budget
 from placeopt.core.task import Task
-from placeopt.temporal.arrays import pool_arrays
 from placeopt.temporal.exact import bin_plans
 from placeopt.temporal.exact.bounds import CoveringProgram, price_cuts
 from placeopt.temporal.exact.tables import numbers
+from placeopt.temporal.pools import pool_arrays
 from placeopt.temporal.problem import Temporal
 from placeopt.temporal.search import prices as prices_module
 from placeopt.temporal.search.prices import DemandPrices

@@ -34,7 +34,6 @@ from placeopt.core.fronts.values import (
     names_of,
     severity,
 )
-from placeopt.core.fronts.words import counted
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ class Front:
             statuses = self.points[0].status
         gap = self.gap()
         proven = "" if gap is None else f"; gap {gap:.2%}"
-        size = counted(len(self), "point")
+        size = f"{len(self)} point{'s' * (len(self) != 1)}"
         return f"<Front {self.instance.name}: {size}, {ranges}; {statuses}{proven}>"
 
     def _repr_html_(self) -> str:

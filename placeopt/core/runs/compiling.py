@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from placeopt.core.fronts.words import counted
-
 
 @dataclass(frozen=True)
 class Compiling:
@@ -45,7 +43,7 @@ class Compiling:
         """Say it in a few words."""
         return (
             f"compiling {self.package}, once: {self.kernel.lstrip('_')} "
-            f"| {counted(self.kernels, 'kernel')} | {self.seconds:.0f} s"
+            f"| {self.kernels} kernel{'s' * (self.kernels != 1)} | {self.seconds:.0f} s"
         )
 
 

@@ -20,9 +20,10 @@ from placeopt.core.goals import simplex
 from placeopt.core.task import Task
 from placeopt.exact.program import Program
 from placeopt.exact.solvers import Session
-from placeopt.temporal.arrays import PRICINGS, pool_arrays
+from placeopt.temporal.arrays import PRICINGS
 from placeopt.temporal.exact.front import Completion, relaxed_front, states_fit
 from placeopt.temporal.exact.tables import Numbers, build_patterns, count_sets, numbers, staircase
+from placeopt.temporal.pools import pool_arrays
 from placeopt.temporal.problem import Temporal
 from placeopt.temporal.search import plans_at, until_time
 from placeopt.temporal.search.prices import DemandPrices, Knapsack

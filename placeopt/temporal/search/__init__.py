@@ -19,8 +19,8 @@ from placeopt.core.fronts.values import Objective
 from placeopt.core.goals import lattice
 from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Candidate, Task
-from placeopt.temporal.arrays import PoolArrays, pool_of, served, weighted_quality
 from placeopt.temporal.encoder import TemporalEncoder
+from placeopt.temporal.pools import PoolArrays, pool_of, served, weighted_quality
 from placeopt.temporal.problem import Temporal
 from placeopt.temporal.search.prices import DemandPrices
 

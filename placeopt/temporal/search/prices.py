@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.temporal.arrays import PoolArrays
+from placeopt.temporal.pools import PoolArrays
 
 # -- knapsacks -------------------------------------------------------------------------------------
 

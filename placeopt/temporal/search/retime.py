@@ -22,8 +22,8 @@ from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.search import Variant, VectorSearch
-from placeopt.temporal.arrays import PoolArrays, served
 from placeopt.temporal.encoder import TemporalEncoder
+from placeopt.temporal.pools import PoolArrays, served
 from placeopt.temporal.problem import Temporal
 from placeopt.temporal.search import seeds
 
