@@ -44,7 +44,8 @@ def run(warm: Forks) -> Callable[..., str]:
     """Return what runs code in a folder, in a process of its own, and returns what it printed."""
 
     def run(folder: Path, code: str, *arguments: str) -> str:
-        environment = {"PYTHONDONTWRITEBYTECODE": "1"}
+        name = "PYTHONDONTWRITEBYTECODE"
+        environment = {name: os.environ.get(name, "1")}
         code = f"import numba; numba.config.reload_config()\n{code}"  # of its own environment
         done = warm.run(code, *arguments, path=[folder], cwd=folder, environment=environment)
         assert done.returncode == 0, done.stderr
@@ -85,6 +86,28 @@ def test_an_edit_is_not_served_stale(run: Callable[..., str], tmp_path: Path) ->
         code = "import edited; print(edited.outer(5), len(edited.outer.stats.cache_hits))"
         seen.append((run(tmp_path, code), run(tmp_path, code)))
     assert seen == [("10 0", "10 1"), *[("15 0", "15 1")] * 3]
+
+
+def test_what_is_compiled_of_old_bytecode_is_not_kept(
+    run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python runs what was there before an edit of the same length and time; not for long.
+
+    The kernel may be one that another file calls.
+    """
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "")
+    caller = CALLER.format(imports=CALLERS["names"][0], call=CALLERS["names"][1])
+    (tmp_path / "caller.py").write_text(caller)
+    callee = tmp_path / "callee.py"
+    code = "import callee, caller; print(callee.inner(5), caller.outer(5))"
+    seen = []
+    for factor in (2, 3):
+        callee.write_text(CALLEE.format(factor=factor, scale=1))
+        os.utime(callee, (1_700_000_000, 1_700_000_000))
+        seen.append(run(tmp_path, code))
+    for file in (tmp_path / "__pycache__").glob("*.pyc"):
+        file.unlink()
+    assert [*seen, run(tmp_path, code)] == ["10 10", "10 10", "15 15"]
 
 
 def test_another_way_to_compile_is_not_served_stale(

@@ -51,9 +51,12 @@ class KernelCache:
         What is compiled.
     stamp : str
         Of all that the binary depends on.
+    fits : callable
+        Whether the stamp is of what runs: else nothing is kept under it.
     """
 
-    def __init__(self, function: Callable[..., Any], stamp: str):
+    def __init__(self, function: Callable[..., Any], stamp: str, fits: Callable[[], bool]):
+        self._fits = fits
         module = function.__module__.split(".")
         line, python = function.__code__.co_firstlineno, sys.implementation.cache_tag
         name = f"{module[-1]}.{function.__qualname__}-{line}.{python}"
@@ -101,7 +104,7 @@ class KernelCache:
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a binary; where the disk is full, only this process has it."""
-        if self._written and self._numba.check_cachable(compiled):
+        if self._written and self._fits() and self._numba.check_cachable(compiled):
             key = _key(signature, compiled.codegen.magic_tuple())
             self._write(key, self._numba.reduce(compiled), self._written)
 

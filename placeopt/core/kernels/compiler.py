@@ -3,7 +3,7 @@
 A kernel may call kernels of other files, use their constants, and take their named tuples. So the
 binary of each kernel is kept under a stamp of its own file and of the files with kernels that its
 module imports, transitively, of the constants in its module, and of how it is compiled
-(`placeopt.core.kernels.cache`).
+(`placeopt.core.kernels.cache`). It is not kept where these files are no longer what runs.
 
 A kernel works on arrays that it is given. numba counts who uses an array, to free it in the end,
 wherever a name stands for one; in kernels of named tuples that takes more time than their work. So
@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import sys
-from collections.abc import Callable
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator
+from functools import cache, cached_property, partial
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -57,8 +57,9 @@ def compiled(
     options = (_ALLOCATING if allocating else _OPTIONS) | ({"forceinline": True} if inlined else {})
     kernel = _Kernel(function, targetoptions=options)
     module = sys.modules[function.__module__]
-    digest = _digest(str(module.__file__), module.__name__)
-    kernel._cache = KernelCache(function, f"{digest} {_compiler()} {sorted(options.items())}")
+    own = str(module.__file__), module.__name__
+    stamp = f"{_digest(*own)} {_compiler()} {sorted(options.items())}"
+    kernel._cache = KernelCache(function, stamp, partial(_runs_its_source, *own))
     kernel.kept = kernel._cache.kept
     return kernel
 
@@ -149,18 +150,49 @@ def _digest(file: str, module_name: str) -> str:
     kernel is defined.
     """
     module = sys.modules[module_name]
-    parts = [Path(file).read_bytes()]
-    foreign: dict[str, str] = {}
+    parts = [_source(file)]
     for name, value in sorted(vars(module).items()):
         if not name.startswith("__") and _is_constant(value):
             parts.append(f"{name}={value!r}".encode())
         elif isinstance(value, np.ndarray):
             parts.append(name.encode() + value.tobytes())
-        origin = _origin(value)
-        if origin is not None and origin is not module and origin.__file__:
-            foreign[origin.__name__] = origin.__file__
-    parts += [_digest(path, name).encode() for name, path in sorted(foreign.items())]
+    parts += [_digest(path, name).encode() for name, path in sorted(_foreign(module).items())]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+@cache
+def _runs_its_source(file: str, module_name: str) -> bool:
+    """Return whether the kernels of a module, and those it uses, are those that the stamp is of.
+
+    Python may have read the file before an edit, and the stamp after it; and it runs the bytecode
+    of before an edit of the same length in the same second.
+    """
+    module = sys.modules[module_name]
+    codes = set(_codes(compile(_source(file), file, "exec", dont_inherit=True)))
+    own = [v for v in vars(module).values() if isinstance(v, Dispatcher) and _origin(v) is module]
+    return all(kernel.py_func.__code__ in codes for kernel in own) and all(
+        _runs_its_source(path, name) for name, path in _foreign(module).items()
+    )
+
+
+@cache
+def _source(file: str) -> bytes:
+    """Return what a file has when it is first asked for."""
+    return Path(file).read_bytes()
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _foreign(module: ModuleType) -> dict[str, str]:
+    """Return the other modules with kernels that a module uses, and their files."""
+    origins = map(_origin, list(vars(module).values()))
+    return {o.__name__: o.__file__ for o in origins if o and o is not module and o.__file__}
 
 
 def _is_constant(value: Any) -> bool:
