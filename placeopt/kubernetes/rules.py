@@ -329,14 +329,34 @@ class _Reader:
         are no company to rely on. Nor is what comes with nodes that may be bought or not.
         """
         name, chosen = self._selected(unit, terms, adopted)
-        if kind == "together" and chosen.ending and len(chosen.members) < 2:
-            self._hold(mine, "pods with required affinity to pods that are ending")
+        if kind == "together" and chosen.ending:
+            self._keep_company(mine, terms, chosen)
         if kind == "spread" and chosen.coming:
             self._hold(mine, "pods spread beside what comes with nodes and is not there yet")
         residents = chosen.keeping_away if kind == "apart" else chosen.residents
         if not chosen.members and not residents:
             return None
         return self._group(name, chosen.members, residents)
+
+    def _keep_company(self, mine: list[Replica], terms: Sequence[Term], chosen: _Chosen) -> None:
+        """Hold replicas so that none is the first of a group of which pods are ending.
+
+        Such a pod may be there still, so that nobody is the first, or gone, so that it is no
+        company. So one that runs stays, if nothing else does; without one all are held.
+        """
+        if len(chosen.members) < 2:
+            self._hold(mine, "pods with required affinity to pods that are ending")
+            return
+        keys = {term.topology_key for term in terms} - _PER.keys()
+        counted = {n for n, node in self.every.items() if all(map(node.meta.labels.get, keys))}
+        units = [self.site.units[k] for k in chosen.members]
+        running = [unit for unit in units if unit.node in counted]
+        is_own = self.place[id(mine[0])] in chosen.members
+        if not is_own or chosen.residents.keys() & counted or any(map(self._stays, running)):
+            return
+        copies = Counter(unit.node for unit in running)
+        kept = [max(running, key=lambda unit: copies[unit.node])] if running else mine
+        self._hold(kept, "pods with required affinity to pods that are ending")
 
     def _selected(
         self, unit: Replica, terms: Sequence[Term], adopted: bool = False

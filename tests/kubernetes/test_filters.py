@@ -222,6 +222,21 @@ def test_pods_that_are_ending_count_until_they_are_gone(seed: int, tmp_path: Pat
     every_point_runs(tmp_path, objects)
 
 
+def test_nobody_is_first_beside_a_pod_that_is_ending(tmp_path: Path) -> None:
+    """It is no company, and others are not the first of their group while it is there."""
+    together = apart("app0", ZONE, "podAffinity")
+    nodes = [node(f"n{k}", zone=f"z{k}") for k in range(2)]
+    gone = deployment("app0", ["n0"])[-1]
+    gone["metadata"]["name"] = "gone-0"
+    waiting = deployment("app0", [None, None], **together)
+    with pytest.raises(InfeasibleInstanceError, match="app0-7d9f-0"):
+        imported(tmp_path, [*nodes, *waiting, ending(gone)])
+    running = deployment("app0", ["n1", None], **together)
+    done, found = every_point_runs(tmp_path, [*nodes, *running, ending(gone)])
+    assert "default/app0-7d9f-0" in texts(done, "pinned")
+    assert {ends_of(done, steps)["app0-7d9f-1"] for steps in found} == {"n1"}
+
+
 # -- host ports ------------------------------------------------------------------------------------
 
 
