@@ -16,6 +16,7 @@ import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property, partial
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -168,7 +169,7 @@ def _runs_its_source(file: str, module_name: str) -> bool:
     of before an edit of the same length in the same second.
     """
     module = sys.modules[module_name]
-    codes = set(_codes(compile(_source(file), file, "exec", dont_inherit=True)))
+    codes = set(_codes(SourceFileLoader(module_name, file).source_to_code(_source(file), file)))
     own = [v for v in vars(module).values() if isinstance(v, Dispatcher) and _origin(v) is module]
     return all(kernel.py_func.__code__ in codes for kernel in own) and all(
         _runs_its_source(path, name) for name, path in _foreign(module).items()
