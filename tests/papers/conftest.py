@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +36,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.syspath_prepend(str(folder))
         for cached in caches:
             cached.cache_clear()
+        get_reusable_executor().shutdown()  # processes of earlier tests do not see the folder
         yield
+        get_reusable_executor().shutdown()
     for cached in caches:
         cached.cache_clear()
