@@ -94,6 +94,33 @@ def test_what_refuses_that_one_node_goes(tmp_path: Path, more: dict[str, Any], s
 
 
 @pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"unschedulable": True}, "cordoned"),
+        ({"labels": {"node-role.kubernetes.io/control-plane": ""}}, "control plane"),
+    ],
+)
+def test_nothing_is_proven_of_a_node_that_is_left_alone(
+    more: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    """And nothing moves for it."""
+    items = [node("n0"), node("n1", **more), pod("a-0", "n0"), pod("b-0", "n1")]
+    found = answered(tmp_path, items, "--remove", "n1")
+    assert (found["gone"], found["moves"], found["at_most"]) == ([], 0, 1)
+    file = str(tmp_path / "cluster.json")
+    told = CliRunner().invoke(app, ["consolidate", file, "--remove", "n1", "--format", "table"])
+    assert says in told.stdout and "proven" not in told.stdout
+
+
+def test_a_limit_that_no_part_keeps_is_said(tmp_path: Path) -> None:
+    items = [node("n0"), node("n1"), pod("a-0", "n0"), pod("b-0", "n1")]
+    answered(tmp_path, items)
+    file = str(tmp_path / "cluster.json")
+    told = CliRunner().invoke(app, ["consolidate", file, "--max-moves", "0", "--format", "table"])
+    assert told.stdout.startswith("No part of the plan keeps the limits.")
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--remove", "n9"], "--remove 'n9': no such node; legal: n0"),

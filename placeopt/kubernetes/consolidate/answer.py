@@ -27,7 +27,7 @@ from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 
 FORMAT: Literal["placeopt/consolidation@1"] = "placeopt/consolidation@1"
 #: Why a node stays that a longer plan frees.
-_FEWER = "a plan without it moves more pods, or saves less for each, than the limits allow"
+FEWER = "a plan without it moves more pods, or saves less for each, than the limits allow"
 #: Less than this is no saving: prices have nine decimals.
 _LEAST = 1e-6
 
@@ -229,7 +229,7 @@ def answer(
         ),
         cost_now=_cents(base.cost_now),
         cost_after=_cents(base.cost),
-        at_most=_cents(base.at_most),
+        at_most=_cents(_at_most(base)),
         nodes_now=len(base.there),
         nodes_after=len(base.staying) + len(base.bought),
         pods=len(base.final),
@@ -257,6 +257,12 @@ def answer(
         lifts=tuple(map(_lift, sorted(lifts, key=lambda one: -_known(one.saving)))),
         notes=base.imported.origin.notes,
     )
+
+
+def _at_most(base: Situation) -> float:
+    """Return the largest saving that a better plan could add; a node left alone is not looked at."""
+    only = base.imported.options.only
+    return base.prices[only] if only in base.unremovable else base.at_most
 
 
 def _moves(base: Situation) -> tuple[MoveRecord, ...]:
@@ -337,7 +343,7 @@ def why_nodes_stay(
         elif base.due(name) == 0:
             reasons = [ReasonRecord(text="paid for already: nothing is saved without it")]
         elif name in base.gone:
-            reasons = [ReasonRecord(text=_FEWER)]
+            reasons = [ReasonRecord(text=FEWER)]
         else:
             reasons = next((why[name] for why in known if name in why), [])
             reasons = reasons or room.lacking(name) or half.get(name, []) or [room.unproven]

@@ -13,6 +13,7 @@ from placeopt.kubernetes.approval import Approval, listed
 from placeopt.kubernetes.approval_page import ApprovalPage
 from placeopt.kubernetes.cluster import DEAR
 from placeopt.kubernetes.consolidate.answer import (
+    FEWER,
     ConsolidationAnswer,
     NodeRecord,
     ReasonRecord,
@@ -39,7 +40,9 @@ def sentences(found: ConsolidationAnswer) -> list[str]:
     priced = unit != NODES
     now, after = (f", {money(c, unit)}" * priced for c in (found.cost_now, found.cost_after))
     saved = f"The plan saves {money(found.saving, unit)} ({share:.0%})."
-    told = [saved if found.saving > 0 else "No cheaper plan was found."]
+    limited = any(reason.text == FEWER for node in found.nodes for reason in node.reasons)
+    none = "No part of the plan keeps the limits." if limited else "No cheaper plan was found."
+    told = [saved if found.saving > 0 else none]
     if found.removes:
         told = [_removal(found)]
     told.append(f"Now: {counted(found.nodes_now, 'node')}{now}.")
@@ -99,7 +102,8 @@ def _removal(found: ConsolidationAnswer) -> str:
 
 def _bound(found: ConsolidationAnswer) -> str:
     if found.removes:
-        return "" if found.gone or found.at_most > 0 else "No plan frees it: that is proven."
+        proven = "No plan that keeps all rules and pins frees it: that is proven."
+        return "" if found.gone or found.at_most > 0 else proven
     if found.at_most <= 0:
         return "No plan is cheaper: that is proven."
     left = money(found.at_most, found.unit)

@@ -25,6 +25,8 @@ def preferred(base: Situation) -> Situation:
 
     Nodes become empty in the order of what each saves for a pod that leaves it, if rules let them.
     """
+    if base.imported.options.only in base.unremovable:  # nothing moves for what stays anyway
+        return replace(base, plan={"steps": []})
     if not base.is_legal:
         return base
     return _dearest_first(_in_more_zones(base))
