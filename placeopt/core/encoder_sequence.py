@@ -1,8 +1,8 @@
 """Decisions for any problem that has an encoder: one gene after another.
 
-An episode begins with a whole plan, `Encoder.start`, and changes it: decision k sets the k-th gene
-that has a choice, and leaves the others as they are. So every state is a plan, and an episode costs
-what its last one is worth.
+An episode begins with a whole plan, `Encoder.start`. Decision k sets the k-th gene that has a
+choice, and leaves the others as they are. Therefore every state is a plan; the last one is the
+answer. Changes of single genes meet fewer plans than decisions that build a plan from nothing do.
 """
 
 from __future__ import annotations

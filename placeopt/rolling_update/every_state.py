@@ -1,8 +1,8 @@
 """Every state that moves reach without a stop, where these are few.
 
-Clusters of some nodes that are nearly full allow few moves. Which ends these reach is then found by
-making all of them: the cheapest one is proven, and so are its moves. Microservices that are alike
-swap their places for nothing, so that states that differ by that alone are one.
+A small cluster that is nearly full allows few moves. The search makes all of them, one state after
+another, so that the cheapest end that it meets is proven. Two states are one where microservices
+that are alike have only changed places.
 """
 
 from __future__ import annotations

@@ -260,7 +260,10 @@ def answer(
 
 
 def _at_most(base: Situation) -> float:
-    """Return the largest saving that a better plan could add; a node left alone is not looked at."""
+    """Return the largest saving that a better plan could add.
+
+    No plan looks at a node that is left alone: nothing is proven of it.
+    """
     only = base.imported.options.only
     return base.prices[only] if only in base.unremovable else base.at_most
 

@@ -1,4 +1,4 @@
-"""Which of many plans is carried out: between equal ones that with more zones; a part of a plan."""
+"""Plans of the same cost, and parts of one plan: which of them is carried out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ORDERS = 4
 
 
 def preferred(base: Situation) -> Situation:
-    """Return a plan of the same cost with as few starts: its replicas stay in more zones.
+    """Return a plan of the same cost and starts whose replicas stay in more zones, if there is one.
 
     Nodes become empty in the order of what each saves for a pod that leaves it, if rules let them.
     """
