@@ -36,6 +36,8 @@ _SERIES = (
 )
 #: Points of a line over time, at most.
 _POINTS = 400
+#: Bands across a panel, each of which says its values to who points at it.
+_BANDS = 120
 
 
 def rows(results: dict[str, Any], few: bool = False) -> tuple[list[str], list[list[str]]]:
@@ -120,21 +122,39 @@ def _lines(results: dict[str, Any]) -> Scene:
     for name, label in _SERIES:
         curves = [_thin(one["series"][name]) for one in policies]
         high = max((max(y, default=0.0) for _, y in curves), default=0.0) or 1.0
-        across = max((x[-1] for x, _ in curves if x), default=0.0) or 1.0
+        across = max((x[-1] for x, _ in curves), default=0.0) or 1.0
         panel = Panel(sheet, 70, top + 20, 910, 150, (0.0, across), (0.0, 1.05 * high))
         panel.grid("hours", label)
         for k, (x, y) in enumerate(curves):
             panel.steps(x, y, stroke=PALETTE[k % 8], line_width=1.4)
+        _values_to_point_at(panel, label, [one["policy"] for one in policies], curves)
         top += 240
     sheet.height = top
     return sheet
 
 
+def _values_to_point_at(
+    panel: Panel, label: str, names: list[str], curves: list[tuple[list[float], list[float]]]
+) -> None:
+    """Lay unseen bands over a panel, each of which says every policy's value at its hour."""
+    hours = max((x for x, _ in curves), key=len)
+    step = max(1, -(-len(hours) // _BANDS))
+    for k in range(0, len(hours) - 1, step):
+        end = hours[min(k + step, len(hours) - 1)]
+        pairs = zip(names, curves, strict=True)
+        values = [f"{name} {y[k]:,.4g}" for name, (_, y) in pairs if k < len(y)]
+        (left, high), (right, low) = panel.at(hours[k], panel.y[1]), panel.at(end, panel.y[0])
+        title = f"{label}, hour {hours[k]:,.0f}: {', '.join(values)}"
+        unseen = {"fill": "paper", "opacity": 0.0}
+        panel.scene.box(left, high, right - left, low - high, title=title, **unseen)
+
+
 def _thin(values: list[float]) -> tuple[list[float], list[float]]:
-    """Return hours and means of equal spans of a series, at most so many."""
+    """Return the ends of equal spans of a series, in hours, and their means, at most so many."""
     span = max(1, -(-len(values) // _POINTS))
     parts = [values[k : k + span] for k in range(0, len(values), span)]
-    return [float(k * span) for k in range(len(parts))], [sum(p) / len(p) for p in parts]
+    ends = [float(min(k * span, len(values))) for k in range(len(parts) + 1)]
+    return ends, [sum(p) / len(p) for p in parts]
 
 
 def _disturbed(results: dict[str, Any]) -> str:

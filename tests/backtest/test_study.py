@@ -200,3 +200,14 @@ def test_the_table_fits_eighty_columns(tmp_path: Path) -> None:
     assert {len(row) for row in cells} == {len(head)}
     assert "against none" in page(found)
     assert {len(row) for row in rows(found)[1]} == {len(rows(found)[0])}
+
+
+def test_lines_over_time_say_their_values(tmp_path: Path) -> None:
+    """Who points at a panel reads the hour and what each policy has there."""
+    from placeopt.backtest.page import page
+
+    found, _ = results(tmp_path, "none", "karpenter")
+    for one, usd in zip(found["policies"], (3.25, 1.5), strict=True):
+        one["series"]["usd"] = [2.0, usd]
+    first, second = (one["policy"] for one in found["policies"])
+    assert f"<title>USD an hour, hour 1: {first} 3.25, {second} 1.5</title>" in page(found)
