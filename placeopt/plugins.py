@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from placeopt.core.interfaces import Parts as Parts
     from placeopt.core.interfaces import build_encoder as build_encoder
     from placeopt.core.interfaces import build_sequence as build_sequence
-    from placeopt.core.kernels.annealing import most_worse as most_worse
+    from placeopt.core.kernels.common import below as below
+    from placeopt.core.kernels.common import most_worse as most_worse
+    from placeopt.core.kernels.common import uniform as uniform
     from placeopt.core.kernels.compile import allocating_kernel as allocating_kernel
     from placeopt.core.kernels.compile import kernel as kernel
-    from placeopt.core.kernels.random import below as below
-    from placeopt.core.kernels.random import uniform as uniform
     from placeopt.core.problem import Amount as Amount
     from placeopt.core.problem import Name as Name
     from placeopt.core.problem import Positive as Positive
@@ -99,9 +99,8 @@ _OF: dict[str, str] = {
     "core.fronts.trace": "RunSnapshot",
     "core.fronts.values": "Evaluation Objective Plan Run Violation",
     "core.interfaces": "Batch DecisionSequence Division Encoder Parts build_encoder build_sequence",
-    "core.kernels.annealing": "most_worse",
     "core.kernels.compile": "allocating_kernel kernel",
-    "core.kernels.random": "below uniform",
+    "core.kernels.common": "below most_worse uniform",
     "core.problem": "Amount Name Positive Problem Record",
     "core.spec": "Method ProblemSpec",
     "core.task": "Candidate Task",

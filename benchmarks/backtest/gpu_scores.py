@@ -32,8 +32,8 @@ from placeopt.backtest.room import (
     take,
     tightest,
 )
+from placeopt.core.kernels.common import below
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below
 
 RULES = ("random", "dotprod", "cluster", "packing", "bestfit", "fgd", "tight")
 RANDOM, DOTPROD, CLUSTER, PACKING, BESTFIT, FGD, TIGHT = range(len(RULES))

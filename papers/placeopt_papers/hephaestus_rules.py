@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.episodes.outcomes import (
     first_fit,
     most_at_once,

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import below
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below
 
 #: GPUs of a node, at most; thousandths of one.
 MOST_GPUS, WHOLE = 16, 1000

@@ -16,9 +16,8 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.kernels.common import below, copy_row, uniform
 from placeopt.core.kernels.compile import allocating_kernel, inlined_kernel, kernel
-from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row
 from placeopt.core.numbers import checked_count
 from placeopt.edge_cloud.arrays import (
     EdgeCloudArrays,

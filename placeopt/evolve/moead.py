@@ -17,8 +17,8 @@ from pydantic import Field
 
 from placeopt.core.fronts.front import Front
 from placeopt.core.goals import lattice
+from placeopt.core.kernels.common import below
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch

@@ -13,8 +13,8 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.problem import Rescheduling
 

@@ -13,8 +13,8 @@ import numpy as np
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.kernels.common import below, mix, next_bits
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, mix, next_bits
 from placeopt.rolling_update import order
 from placeopt.rolling_update.arrays import FleetArrays
 from placeopt.rolling_update.order import moves_of, plan_moves

@@ -17,9 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import join, mix, root, uniform
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import mix, uniform
-from placeopt.core.kernels.union_find import join, root
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.packing.loads import excess, fits, share
 from placeopt.rolling_update.problem import RollingUpdate

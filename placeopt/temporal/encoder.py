@@ -14,9 +14,8 @@ import numpy as np
 
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder, Parts
+from placeopt.core.kernels.common import below, join, mix, root
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, mix
-from placeopt.core.kernels.union_find import join, root
 from placeopt.temporal import packing
 from placeopt.temporal.pools import PoolArrays, pool_arrays, pool_of, pools, served
 from placeopt.temporal.problem import Temporal

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import mix
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import mix
 from placeopt.temporal.pools import PoolArrays
 
 #: Bins of a pool that are tried for a replica, of those with room for some replica: in pools of

@@ -113,7 +113,7 @@ def test_what_is_compiled_of_old_bytecode_is_not_kept(
 def test_another_way_to_compile_is_not_served_stale(
     run: Callable[..., str], tmp_path: Path
 ) -> None:
-    """Without an edit of a kernel, too: what `callee.py` does is part of the stamp."""
+    """Without an edit of a kernel, too: how kernels are compiled is part of the stamp."""
     (tmp_path / "same.py").write_text(MODULE.format(factor=2))
     code = (
         "import sys; from placeopt.core.kernels import compiler as way\n"
@@ -376,11 +376,11 @@ from pathlib import Path
 import numba
 import placeopt
 from placeopt.core.runs.compiling import CLOCK
-from placeopt.core.kernels import cache
+from placeopt.core.kernels import compiler
 
 if len(sys.argv) > 1:
     numba.__version__ = sys.argv[1]
-cache.SHIPPED = Path("wheel")
+compiler.SHIPPED = Path("wheel")
 placeopt.__path__.append(os.getcwd())
 import placeopt.counted
 

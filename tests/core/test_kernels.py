@@ -7,9 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placeopt.core.kernels.annealing import most_worse
-from placeopt.core.kernels.random import below, mix, next_bits, uniform
-from placeopt.core.kernels.union_find import join, root
+from placeopt.core.kernels.common import below, join, mix, most_worse, next_bits, root, uniform
 
 
 def test_bits_are_those_of_the_reference_implementation() -> None:

@@ -42,7 +42,7 @@ PARTS = {
 }
 #: Where these may be written.
 PLACES = {
-    r"\bnumba\.core\b": "core/kernels/numba_parts.py",
+    r"\bnumba\.core\b": "core/kernels/compiler.py",
     r"\bhighspy\._": "exact/engines.py",
     r"\._set_optimum\b": "evolve/nsga.py",
     r"(from|import) jmetal\b": "evolve/jmetal_",

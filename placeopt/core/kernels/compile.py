@@ -27,7 +27,7 @@ def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
 
     It makes no arrays: where it does, numba says ``NRT required but not enabled`` or that it cannot
     resolve ``_allocate``. Assigning an array to a part of another one makes one; see
-    `placeopt.core.kernels.rows`.
+    `placeopt.core.kernels.common`.
     """
     return _marked(function)
 

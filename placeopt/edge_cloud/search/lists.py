@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.budget import Budget
+from placeopt.core.kernels.common import copy_row, copy_rows
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row, copy_rows
 from placeopt.edge_cloud.arrays import EdgeCloudArrays
 from placeopt.edge_cloud.search.placement import BIG, Shapes, weighted_sum
 from placeopt.edge_cloud.search.prices import Ascent, ascend, new_ascent

@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.annealing import most_worse
+from placeopt.core.kernels.common import below, copy_row, most_worse, uniform
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row
 from placeopt.edge_cloud import arrays as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, Placement, cost, fits, latency, put, take
 

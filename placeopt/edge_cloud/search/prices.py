@@ -17,8 +17,8 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Objective, names_of
+from placeopt.core.kernels.common import copy_rows
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_rows
 from placeopt.edge_cloud import arrays as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.problem import EdgeCloud

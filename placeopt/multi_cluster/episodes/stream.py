@@ -49,8 +49,8 @@ from numpy.typing import ArrayLike
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.core.numbers import checked_actions
 from placeopt.core.parameters import checked
 from placeopt.core.problem import keywords

@@ -9,9 +9,8 @@ import math
 
 import numpy as np
 
+from placeopt.core.kernels.common import copy_row, uniform
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import uniform
-from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.episodes.outcomes import grown, refresh_all
 from placeopt.multi_cluster.episodes.state import ACCEPTED, CPU, LAST_GINI, LATENCY, MAX_MS, SPREADS
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.multi_cluster.arrays import MultiClusterArrays
 from placeopt.multi_cluster.episodes.outcomes import grown
 from placeopt.multi_cluster.episodes.state import MAX_MS

@@ -24,10 +24,8 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan, names_of
 from placeopt.core.goals import simplex, upper_limits
 from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.annealing import most_worse
+from placeopt.core.kernels.common import below, copy_row, copy_rows, most_worse, uniform
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row, copy_rows
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.search import Variant, VectorSearch

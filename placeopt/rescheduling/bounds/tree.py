@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.rescheduling.arrays import starts
 from placeopt.rescheduling.bounds.relaxation import NodeClasses
 

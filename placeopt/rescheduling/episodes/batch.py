@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import Batch
+from placeopt.core.kernels.common import below, uniform
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below, uniform
 from placeopt.core.numbers import checked_actions
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.encoder import (

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placeopt.core.kernels.common import copy_rows
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_rows
 from placeopt.rescheduling.arrays import ReschedulingArrays
 from placeopt.rescheduling.encoder import (
     LatencyScratch,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.budget import Budget
-from placeopt.core.kernels import union_find
+from placeopt.core.kernels.common import join, root
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
@@ -97,8 +97,8 @@ def _components(one: np.ndarray, other: np.ndarray, count: int) -> np.ndarray:
     """
     parent = np.arange(count)
     for ends in zip(one, other, strict=True):
-        union_find.join(parent, *ends)
-    roots = np.array([union_find.root(parent, k) for k in range(count)], dtype=np.int64)
+        join(parent, *ends)
+    roots = np.array([root(parent, k) for k in range(count)], dtype=np.int64)
     _, first, component = np.unique(roots, return_index=True, return_inverse=True)
     order: np.ndarray = np.argsort(np.argsort(first))[component].astype(np.int64)
     return order

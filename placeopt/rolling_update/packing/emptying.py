@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.core.kernels.common import below
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below
 from placeopt.rolling_update.packing.kernels import is_unbound, opens, put
 
 #: Microservices of one node that are looked at in an exchange, at most; the pairs of both nodes are

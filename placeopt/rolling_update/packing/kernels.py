@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.annealing import factor, most_worse
+from placeopt.core.kernels.common import below, factor, most_worse, uniform
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import below, uniform
 from placeopt.rolling_update.packing.loads import (
     excess,
     fits,

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.core.kernels.annealing import factor, most_worse
+from placeopt.core.kernels.common import below, copy_row, factor, most_worse, uniform
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.kernels.random import below, uniform
-from placeopt.core.kernels.rows import copy_row
 from placeopt.rolling_update.packing.kernels import (
     is_open_to,
     is_swap_legal,

@@ -13,9 +13,8 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import nondominated
+from placeopt.core.kernels.common import copy_rows, mix
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.random import mix
-from placeopt.core.kernels.rows import copy_rows
 from placeopt.temporal.exact.tables import NEVER, Patterns, all_counts, next_part, write_counts
 
 # -- completion ------------------------------------------------------------------------------------

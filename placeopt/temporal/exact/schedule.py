@@ -12,8 +12,8 @@ import numpy as np
 from placeopt.core.budget import Budget
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.values import Plan
+from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.kernels.rows import copy_row
 from placeopt.temporal.exact.front import (
     Completion,
     Relaxed,

@@ -17,8 +17,8 @@ import numpy as np
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.kernels.common import below
 from placeopt.core.kernels.compile import inlined_kernel, kernel
-from placeopt.core.kernels.random import below
 from placeopt.core.problem import Problem
 from placeopt.core.task import Task
 from placeopt.evolve.search import Variant, VectorSearch
