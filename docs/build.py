@@ -40,8 +40,33 @@ ANSWERS = {
     "multi-cluster": ("stream-4x100", "greedy"),
 }
 
-#: The pages keep their folders, so the start page is not at the top: this leads to it.
-FRONT_DOOR = '<meta http-equiv="refresh" content="0; url=docs/index.html"><title>placeopt</title>\n'
+#: README is the start page, and this its list of pages.
+PAGES = {
+    "Clusters": ("docs/kubernetes", "docs/export", "docs/backtest"),
+    "Research": (
+        "docs/problems/index",
+        "docs/methods/index",
+        "docs/front",
+        "docs/enumerate",
+        "docs/sweeps",
+        "docs/learning",
+        "docs/own-problem",
+        "docs/results",
+    ),
+    "Reference": (
+        "docs/questions",
+        "docs/terminal",
+        "docs/reference",
+        "docs/schemas/index",
+        "docs/inside",
+        "CONTRIBUTING",
+        "CHANGELOG",
+        "benchmarks/index",
+        "papers/index",
+    ),
+}
+#: Where a browser begins.
+FRONT_DOOR = '<meta http-equiv="refresh" content="0; url=README.html"><title>placeopt</title>\n'
 
 
 def assemble(site: Path) -> None:
@@ -54,14 +79,17 @@ def assemble(site: Path) -> None:
                 copy_page(file, site / file.relative_to(ROOT))
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff"):
         copy_page(ROOT / name, site / name)
+    with (site / "README.md").open("a", encoding="utf-8") as start:
+        for title, pages in PAGES.items():
+            start.write("\n" + toctree("\n".join(pages), f":caption: {title}\n:hidden:\n"))
     docs = site / "docs"
     write_problems(docs / "problems")
     write_methods(docs / "methods")
     write_schemas(docs / "schemas")
     run.write_html(docs / "papers.html")
     for folder, title in (("benchmarks", "Benchmarks"), ("papers", "Studies of the papers")):
-        pages = sorted((site / folder).rglob("*.md"))
-        listed = "\n".join(str(page.relative_to(site / folder).with_suffix("")) for page in pages)
+        found = sorted((site / folder).rglob("*.md"))
+        listed = "\n".join(str(page.relative_to(site / folder).with_suffix("")) for page in found)
         text = f"# {title}\n\nA script beside each page writes it.\n\n{toctree(listed)}"
         (site / folder / "index.md").write_text(text, encoding="utf-8")
 
@@ -71,8 +99,8 @@ def copy_page(source: Path, target: Path) -> None:
     shutil.copyfile(source, target)
 
 
-def toctree(entries: str) -> str:
-    return f"```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"
+def toctree(entries: str, options: str = "") -> str:
+    return f"```{{toctree}}\n{options}:maxdepth: 1\n\n{entries}\n```\n"
 
 
 def table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

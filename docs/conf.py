@@ -8,7 +8,7 @@ copyright = author
 release = version = placeopt.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-root_doc = "docs/index"
+root_doc = "README"
 html_theme = "furo"
 html_title = f"placeopt {release}"
 

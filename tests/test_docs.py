@@ -30,7 +30,8 @@ PAGES = [
 ]
 #: Pages whose code is run from top to bottom in a folder of their own; `test_readme` runs its own.
 RUN = [page for page in PAGES if page.name != "README.md" or page.parent != ROOT]
-RUN = [page for page in RUN if blocks(page.read_text(encoding="utf-8"))]
+INSIDE = ROOT / "docs" / "inside.md"  # which a test of its own runs
+RUN = [page for page in RUN if page != INSIDE and blocks(page.read_text(encoding="utf-8"))]
 #: What code on a page can be: run, parsed, shown, or for Sphinx.
 LANGUAGES = {"python", "sh", "toml", "text", "csv", "{toctree}", "{eval-rst}"}
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -76,7 +77,7 @@ def test_local_links_lead_somewhere() -> None:
 
 
 def test_a_broken_link_is_found() -> None:
-    page = ROOT / "docs" / "index.md"
+    page = ROOT / "docs" / "results.md"
     text = "[a](nowhere.md) [b](front.md#no-such-part) [c](methods/sovle.md) [d](front.md)"
     assert broken(page, text) == ["nowhere.md", "front.md#no-such-part", "methods/sovle.md"]
 
@@ -187,9 +188,9 @@ def test_files_of_the_package_that_pages_name_are_there() -> None:
         assert not lost or page.name == "CHANGELOG.md", (page, lost)
 
 
-def test_the_page_about_one_pod_shows_what_its_code_prints(tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "one-pod.md").read_text(encoding="utf-8")
-    code, printed = re.findall(r"^```(?:python|text)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+def test_the_page_about_the_inside_shows_what_its_code_prints(tmp_path: Path) -> None:
+    text = INSIDE.read_text(encoding="utf-8")
+    [(_, code)], [printed] = blocks(text), re.findall(r"^```text\n(.*?)^```", text, re.M | re.S)
     done = forked(code, cwd=tmp_path, environment=environment())
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
 
