@@ -82,8 +82,8 @@ def _say_what_is_missing(found: SweepResult) -> None:
     """
     from placeopt.sweeps.measures import NOT_RUN, comparisons, ended, final, pairs_needed
 
-    last = ended(final(found.rows))
-    methods = len({row["method"] for row in last if row["feasible"]})
+    last = final(found.rows)
+    methods = len({row["method"] for row in ended(last) if row["feasible"]})
     pairs = max((one.pairs for one in comparisons(last)), default=0)
     if methods > 1 and pairs < pairs_needed(methods):
         say(

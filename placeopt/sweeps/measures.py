@@ -11,16 +11,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placeopt.core.errors import optional
 from placeopt.core.fronts import dominance
 from placeopt.core.fronts.dominance import hypervolume, minimal
 from placeopt.core.fronts.front import Front
 from placeopt.sweeps.plan import POINTS, Cell
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: Scaled values of the reference point.
 REFERENCE = 1.1
@@ -28,9 +32,6 @@ REFERENCE = 1.1
 LEVEL = 0.05
 #: Why a run has no front where nothing went wrong with it.
 NOT_RUN = "not run: the sweep ended before this run did"
-
-#: What is compared: an instance and a seed.
-Pair = tuple[str, int]
 
 
 def measure(
@@ -116,33 +117,28 @@ def final(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return list(rows)
 
 
-def by_pair(rows: Iterable[dict[str, Any]]) -> dict[str, dict[Pair, float]]:
-    """Return method -> instance and seed -> hypervolume, of the runs that have one."""
-    results: dict[str, dict[Pair, float]] = defaultdict(dict)
-    for row in rows:
-        if not math.isnan(row["hypervolume"]):
-            results[row["method"]][row["instance"], row["seed"]] = row["hypervolume"]
-    return results
+def frame(rows: Sequence[dict[str, Any]]) -> DataFrame:
+    """Return the rows of runs that ended as a pandas DataFrame.
 
-
-def shared(known: Iterable[Mapping[Pair, Any]]) -> list[Pair]:
-    """Return the instances and seeds that all have, in the order of the first."""
-    first, *others = known
-    return [pair for pair in first if all(pair in other for other in others)]
-
-
-def paired(rows: Sequence[dict[str, Any]]) -> tuple[list[str], np.ndarray]:
-    """Return the methods with fronts, and their hypervolume on each instance and seed all have.
-
-    Returns
-    -------
-    methods : list of str
-    values : ndarray, shape (pairs, methods)
+    Raises
+    ------
+    MissingExtraError
+        pandas is not installed.
     """
-    result = by_pair(rows)
-    pairs = shared(result.values()) if result else []
-    values = [[own[pair] for own in result.values()] for pair in pairs]
-    return list(result), np.array(values, dtype=float).reshape(len(pairs), len(result))
+    pandas = optional("pandas", "the table of a sweep", "plot")
+    table = pandas.DataFrame(ended(rows), columns=list(rows[0]))
+    return table.astype({"evaluations_limit": "Int64"})
+
+
+def by_method(rows: Sequence[dict[str, Any]]) -> DataFrame:
+    """Return the hypervolume of each instance and seed, a row, by each method, a column.
+
+    Of methods that have a front somewhere; nan where a run has none.
+    """
+    fronts = frame(rows).dropna(subset="hypervolume")
+    index = ["instance", "seed"]
+    wide = fronts.pivot_table("hypervolume", index, "method", "last")
+    return wide[list(fronts["method"].unique())]
 
 
 def mean_ranks(values: np.ndarray) -> np.ndarray:
@@ -176,13 +172,13 @@ class Comparison:
 
 def comparisons(rows: Sequence[dict[str, Any]]) -> list[Comparison]:
     """Compare every two methods that have an instance and seed in common, least p-value first."""
-    result = by_pair(rows)
-    couples = []
-    for one, other in itertools.combinations(result, 2):
-        both = shared((result[one], result[other]))
-        if both:
-            couples.append((one, other, [result[one][p] - result[other][p] for p in both]))
-    values = holm([_wilcoxon(np.array(differences)) for *_, differences in couples])
+    wide = by_method(rows)
+    couples = [
+        (one, other, (wide[one] - wide[other]).dropna().to_numpy())
+        for one, other in itertools.combinations(wide.columns, 2)
+    ]
+    couples = [couple for couple in couples if len(couple[2])]
+    values = holm([_wilcoxon(differences) for *_, differences in couples])
     told = [
         Comparison(one, other, len(differences), float(np.median(differences)), p)
         for (one, other, differences), p in zip(couples, values, strict=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,18 @@ from placeopt.plot.style import PALETTE
 from placeopt.sweeps import tables
 from placeopt.sweeps.measures import (
     LEVEL,
+    by_method,
     comparisons,
     ended,
     final,
+    frame,
     mean_ranks,
-    paired,
     pairs_needed,
-    shared,
 )
-from placeopt.sweeps.tables import groups, known, median, shown
+from placeopt.sweeps.tables import shown
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: Pixels of the lane of one method.
 _LANE = 26
@@ -35,23 +38,23 @@ def boxes(rows: Sequence[dict[str, Any]]) -> Scene | None:
     A box reaches from the lower to the upper quartile, its line is the median; lines beyond it
     reach to the least and greatest value, dots are single runs.
     """
-    fronts = [row for row in rows if not math.isnan(row["hypervolume"])]
-    if not fronts:
+    fronts = frame(rows).dropna(subset="hypervolume")
+    if fronts.empty:
         return None
     sheet, top = Scene(1000, 0), 30.0
-    for (name,), own in groups(fronts, "instance").items():
-        methods = groups(own, "method")
-        values = known(own, "hypervolume")
+    for name, own in fronts.groupby("instance", sort=False):
+        methods = own.groupby("method", sort=False)["hypervolume"]
+        values = own["hypervolume"].to_numpy()
         room = 0.05 * float(np.ptp(values)) or 0.01
         ends = (float(values.min()) - room, float(values.max()) + room)
         panel = Panel(sheet, 230, top, 740, _LANE * len(methods), ends, (0, len(methods)))
         sheet.words(8, top - 10, name, bold=True)
         _across(panel, "hypervolume")
-        for k, ((method,), group) in enumerate(methods.items()):
+        for k, (method, group) in enumerate(methods):
             y = len(methods) - k - 0.5
             label = f"{method} (n = {len(group)})"
             sheet.words(222, panel.at(ends[0], y)[1] + 4, label, anchor="end", within=215)
-            _box(panel, y, f"{method} on {name}", known(group, "hypervolume"), PALETTE[k % 8])
+            _box(panel, y, f"{method} on {name}", group.to_numpy(), PALETTE[k % 8])
         top += panel.height + 80
     sheet.height = top - 30
     return sheet
@@ -123,10 +126,10 @@ def page(name: str, rows: Sequence[dict[str, Any]], *, running: bool = False) ->
     failed = [row for row in told if row["error"]]
     sections = [
         ("medians", f"Medians and quartiles over seeds{_at(rows)}", _medians(rows)),
-        ("boxes", "Hypervolume over seeds", _boxes(ended(final(rows)))),
+        ("boxes", "Hypervolume over seeds", _boxes(final(rows))),
         ("tests", f"Ranks and tests{_at(rows)}", _ranks(rows)),
-        ("budgets", "Budgets", _budgets(told)),
-        ("convergence", "Convergence", _convergence(told)),
+        ("budgets", "Budgets", _budgets(rows)),
+        ("convergence", "Convergence", _convergence(rows)),
         ("failures", "Runs that failed", _failures(failed)),
     ]
     sections = [part for part in sections if part[2]]
@@ -163,7 +166,7 @@ def _at(rows: Sequence[dict[str, Any]]) -> str:
 def _medians(rows: Sequence[dict[str, Any]]) -> str:
     """Return medians and quartiles of each method on each instance, the greatest median in bold."""
     lines: list[list[Cell]] = []
-    for line in tables.lines(rows):
+    for line in tables.lines(rows).itertuples():
         cells: list[Cell] = [*tables.cells(line)]
         if line.best:
             cells[3] = Strong(tables.cells(line)[3])
@@ -191,9 +194,8 @@ def _references(rows: Sequence[dict[str, Any]]) -> str:
 
 def _ranks(rows: Sequence[dict[str, Any]]) -> str:
     """Return mean ranks, and the methods that differ significantly, of what both have."""
-    last = ended(final(rows))
-    methods, values = paired(last)
-    told = comparisons(last)
+    wide, told = by_method(final(rows)), comparisons(final(rows))
+    methods, values = list(wide.columns), wide.dropna().to_numpy()
     if not told:
         return paragraphs(["They need two methods with an instance and seed that both have."])
     lines: list[list[Cell]] = [
@@ -228,29 +230,27 @@ def _ranks(rows: Sequence[dict[str, Any]]) -> str:
     return paragraphs([over]) + ranks + paragraphs([said]) + tests
 
 
-#: method and budget -> instance and seed -> the row of that run.
-_Runs = dict[tuple[Any, ...], dict[tuple[Any, ...], dict[str, Any]]]
+def _runs(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], DataFrame]:
+    """Return the runs with a front, of each instance and seed, by method and budget in words."""
+    limits = [(row["evaluations_limit"], row["seconds_limit"]) for row in ended(rows)]
+    runs = frame(rows).assign(budget=[tables.in_words(*limit) for limit in limits])
+    fronts = runs.dropna(subset="hypervolume")
+    groups = fronts.set_index(["instance", "seed"]).groupby(["method", "budget"], sort=False)
+    return dict(iter(groups))
 
 
-def _runs(rows: Iterable[dict[str, Any]]) -> _Runs:
-    """Return the runs with a front by method and budget, and by instance and seed."""
-    fronts = [row for row in rows if not math.isnan(row["hypervolume"])]
-    by_method = groups(fronts, "method", "evaluations_limit", "seconds_limit")
-    return {
-        key: {(row["instance"], row["seed"]): row for row in group}
-        for key, group in by_method.items()
-    }
+def _shared(runs: Iterable[DataFrame]) -> Any:
+    """Return the instances and seeds that all have."""
+    return reduce(lambda both, more: both.intersection(more), (own.index for own in runs))
 
 
 def _budgets(rows: Sequence[dict[str, Any]]) -> str:
     """Return the median hypervolume of each method at each budget, of what all methods have."""
     runs = _runs(rows)
     lines: list[list[Cell]] = []
-    for (method, evaluations, seconds), own in runs.items():
-        rivals = [other for key, other in runs.items() if key[1:] == (evaluations, seconds)]
-        both = [own[pair] for pair in shared(rivals)]
-        value, taken = (median(known(both, key)) for key in ("hypervolume", "seconds"))
-        budget = tables.in_words(evaluations, seconds)
+    for (method, budget), own in runs.items():
+        both = own.loc[_shared(other for key, other in runs.items() if key[1] == budget)]
+        value, taken = both["hypervolume"].median(), both["seconds"].median()
         lines.append([method, budget, len(both), shown(value, ".4f"), shown(taken, ".2f")])
     header = ("method", "budget", "n", "hypervolume, median", "seconds, median")
     said = "n: instances and seeds that all methods have at this budget; only these count here."
@@ -279,15 +279,14 @@ def _boxes(rows: Sequence[dict[str, Any]]) -> str:
 def _convergence(rows: Sequence[dict[str, Any]]) -> str:
     """Return the median hypervolume over evaluations and over seconds, a line a method."""
     runs = _runs(rows)
-    both = shared(runs.values()) if runs else []
-    if not both:
+    both = _shared(runs.values()) if runs else ()
+    if not len(both):
         return ""
     curves: dict[str, dict[str, list[tuple[float, float]]]] = {"evaluations": {}, "seconds": {}}
     for key, lines in curves.items():
-        for (method, *_), own in runs.items():
-            fronts = [own[pair] for pair in both]
-            place = (median(known(fronts, key)), median(known(fronts, "hypervolume")))
-            lines.setdefault(method, []).append(place)
+        for (method, _), own in runs.items():
+            middle = own.loc[both, [key, "hypervolume"]].astype(float).median()
+            lines.setdefault(method, []).append((middle[key], middle["hypervolume"]))
     caption = (
         f"Medians over the {len(both)} instances and seeds that all methods have at every budget; "
         "a dot a budget. Both scales of cost are logarithmic."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.util
 import io
 import math
@@ -24,7 +23,7 @@ from placeopt.core.runs.progress import Told, notebook_bar
 from placeopt.core.runs.run_directory import RunDirectory
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.portfolio import run_document
-from placeopt.sweeps.measures import NOT_RUN, ended, measure
+from placeopt.sweeps.measures import NOT_RUN, frame, measure
 from placeopt.sweeps.plan import Cell, SweepPlan, cells, read
 
 #: Least seconds between two times that results are written while a sweep runs, and the largest
@@ -63,8 +62,7 @@ class SweepResult:
         MissingExtraError
             pandas is not installed.
         """
-        pandas = optional("pandas", "a pandas table", "plot")
-        return pandas.DataFrame(ended(self.rows), columns=list(self.rows[0]))
+        return frame(self.rows)
 
     def write(self, folder: AnyPath, *, running: bool = False) -> list[Path]:
         """Write the results: of every run that ended, and of them all a table and a page.
@@ -88,12 +86,8 @@ class SweepResult:
         from placeopt.sweeps.tables import as_csv, as_latex
 
         here = RunDirectory(folder).path
-        text = io.StringIO()
-        writer = csv.DictWriter(text, fieldnames=list(self.rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(ended(self.rows))
         texts = {
-            "results.csv": text.getvalue(),
+            "results.csv": self.to_pandas().to_csv(index=False, lineterminator="\n"),
             "table.csv": as_csv(self.rows),
             "table.tex": as_latex(self.rows, HYPERVOLUME),
             "index.html": page(self.name, self.rows, running=running),
@@ -101,7 +95,7 @@ class SweepResult:
         for name, content in texts.items():
             write_text(here / name, content)
         written = [here / name for name in texts]
-        if importlib.util.find_spec("pyarrow") and importlib.util.find_spec("pandas"):
+        if importlib.util.find_spec("pyarrow"):
             table = io.BytesIO()
             self.to_pandas().to_parquet(table, index=False)
             write_parts(here / "results.parquet", (table.getvalue(),))
@@ -142,8 +136,10 @@ def sweep(
     Raises
     ------
     PlaceoptError
-        The plan is not legal; nothing has run then.
+        The plan is not legal, or pandas is not installed; nothing has run then.
     """
+    if folder is not None:
+        optional("pandas", "the table of a sweep", "plot")
     wanted = read(plan)
     runs = cells(wanted, Path() if isinstance(plan, Mapping) else Path(plan).parent)
     order = sorted(range(len(runs)), key=lambda k: wanted.seeds.index(runs[k].task["seed"]))

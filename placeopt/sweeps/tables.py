@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from placeopt.core.fronts.words import counted
-from placeopt.sweeps.measures import ended, final
+from placeopt.sweeps.measures import final, frame
 from placeopt.version import __version__
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: What a front is measured by beside hypervolume: the median of each over seeds.
 MEASURES = ("igd_plus", "epsilon", "seconds", "points")
+#: Columns of the hypervolume over seeds -> the quantile.
+_QUARTILES = {"hypervolume_q1": 0.25, "hypervolume_median": 0.5, "hypervolume_q3": 0.75}
 #: What LaTeX reads as more than a letter -> how it is written.
 _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
     "\\": r"\textbackslash{}",
@@ -26,79 +25,26 @@ _LATEX = {c: f"\\{c}" for c in "&%$#_{}"} | {
 }
 
 
-@dataclass(frozen=True)
-class Line:
-    """A method on an instance.
+def lines(rows: Sequence[dict[str, Any]]) -> DataFrame:
+    """Return the table of the runs of the largest budget that ended, a row a method on an instance.
 
-    Attributes
-    ----------
-    instance, method : str
-    runs, feasible : int
-        Runs that ended, and those of them with a feasible plan.
-    hypervolume : tuple of float
-        Lower quartile, median and upper quartile; nan where no run has a front.
-    medians : dict
-        Of `MEASURES`.
-    best : bool
-        No other method has a greater median here; only where methods have the same seeds.
+    ``best``: no other method has a greater median there; only where methods have the same seeds.
     """
-
-    instance: str
-    method: str
-    runs: int
-    feasible: int
-    hypervolume: tuple[float, float, float]
-    medians: dict[str, float]
-    best: bool
-
-
-def groups(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[Any, ...], list[Any]]:
-    """Return the rows with equal values of these keys, by the values."""
-    results: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
-    for row in rows:
-        results[tuple(row[key] for key in keys)].append(row)
-    return results
-
-
-def known(rows: Iterable[dict[str, Any]], key: str) -> np.ndarray:
-    """Return the values of a column that are numbers."""
-    values = np.array([row[key] for row in rows], dtype=float)
-    return values[~np.isnan(values)]
-
-
-def median(values: np.ndarray) -> float:
-    """Return the median; nan of no values."""
-    return float(np.median(values)) if len(values) else math.nan
-
-
-def lines(rows: Sequence[dict[str, Any]]) -> list[Line]:
-    """Return the table of the runs of the largest budget that ended."""
-    results = []
-    for (instance,), own in groups(ended(final(rows)), "instance").items():
-        methods = groups(own, "method")
-        with_front = {
-            method: {row["seed"] for row in group if not math.isnan(row["hypervolume"])}
-            for (method,), group in methods.items()
-        }
-        seeds = [known_seeds for known_seeds in with_front.values() if known_seeds]
-        fair = len(seeds) > 1 and all(one == seeds[0] for one in seeds)
-        middles = {m: median(known(group, "hypervolume")) for (m,), group in methods.items()}
-        greatest = max((v for v in middles.values() if not math.isnan(v)), default=math.nan)
-        for (method,), group in methods.items():
-            values = known(group, "hypervolume")
-            low, high = np.quantile(values, (0.25, 0.75)) if len(values) else (math.nan, math.nan)
-            results.append(
-                Line(
-                    instance,
-                    method,
-                    len(group),
-                    sum(row["feasible"] for row in group),
-                    (float(low), middles[method], float(high)),
-                    {key: median(known(group, key)) for key in MEASURES},
-                    fair and middles[method] >= greatest - 1e-12,
-                )
-            )
-    return results
+    runs = frame(final(rows))
+    if runs.empty:
+        return runs
+    keys = ["instance", "method"]
+    groups = runs.groupby(keys, sort=False)
+    table = groups.agg(runs=("seed", "size"), feasible=("feasible", "sum"))
+    for name, share in _QUARTILES.items():
+        table[name] = groups["hypervolume"].quantile(share)
+    table[list(MEASURES)] = groups[list(MEASURES)].median()
+    middle = table["hypervolume_median"]
+    greatest = middle.groupby("instance").transform("max")
+    seeds = runs.dropna(subset="hypervolume").groupby(keys)["seed"].agg(frozenset)
+    same = seeds.groupby("instance").agg(lambda own: len(own) > 1 and own.nunique() == 1)
+    fair = table.index.get_level_values("instance").isin(same.index[same.astype(bool)])
+    return table.assign(best=fair & (middle >= greatest - 1e-12)).reset_index()
 
 
 def budget_of(rows: Sequence[dict[str, Any]]) -> str:
@@ -123,11 +69,11 @@ def shown(value: float, form: str = ".3g") -> str:
     return "" if math.isnan(value) else f"{value:{form}}"
 
 
-def cells(line: Line) -> list[str]:
-    """Return a line as text, in the order of `header`."""
-    low, middle, high = line.hypervolume
+def cells(line: Any) -> list[str]:
+    """Return a row of `lines` as text, in the order of `header`."""
+    low, middle, high = line.hypervolume_q1, line.hypervolume_median, line.hypervolume_q3
     quartiles = "" if math.isnan(middle) else f"{low:.4f} to {high:.4f}"
-    others = [shown(line.medians[key]) for key in MEASURES[:-1]]
+    others = [shown(value) for value in (line.igd_plus, line.epsilon, line.seconds)]
     return [
         line.instance,
         line.method,
@@ -135,7 +81,7 @@ def cells(line: Line) -> list[str]:
         shown(middle, ".4f"),
         quartiles,
         *others,
-        shown(line.medians["points"], ",.4g"),
+        shown(line.points, ",.4g"),
         f"{line.feasible} of {line.runs}",
     ]
 
@@ -158,22 +104,17 @@ def header() -> list[str]:
 
 def as_csv(rows: Sequence[dict[str, Any]]) -> str:
     """Return the table as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    names = ("hypervolume_q1", "hypervolume_median", "hypervolume_q3", *MEASURES)
-    writer.writerow(("instance", "method", "runs", "feasible", *names, "best"))
-    for line in lines(rows):
-        numbers = (*line.hypervolume, *line.medians.values())
-        front = (line.instance, line.method, line.runs, line.feasible)
-        writer.writerow((*front, *(shown(x, ".6g") for x in numbers), int(line.best)))
-    return text.getvalue()
+    table = lines(rows)
+    table = table if table.empty else table.astype({"best": int})
+    text: str = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    return text
 
 
 def as_latex(rows: Sequence[dict[str, Any]], note: str) -> str:
     """Return the table as LaTeX, for the package booktabs; `note` stands above it as a comment."""
     names = header()[:-1]
     body = []
-    for line in lines(rows):
+    for line in lines(rows).itertuples():
         own = [latex(cell) for cell in cells(line)[: len(names)]]
         if line.best:
             own[3] = rf"\textbf{{{own[3]}}}"

@@ -167,7 +167,7 @@ def test_what_did_not_run_is_left_out_everywhere() -> None:
     table = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in cells_of]
     assert [row[1:3] for row in table] == [["2", "0.9000"]] * 2 + [["2", "0.8000"]] * 2
     assert [(c.pairs, round(c.difference, 3)) for c in comparisons(rows)] == [(2, 0.1)]
-    best = {(line.instance, line.method): line.best for line in tables.lines(rows)}
+    best = {(line.instance, line.method): line.best for line in tables.lines(rows).itertuples()}
     assert best == {("x", "nsga2"): True, ("x", "nsga3"): False, ("y", "nsga2"): False}
     assert "0 evaluations" not in whole and "not reached" not in whole
 
