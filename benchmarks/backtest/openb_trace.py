@@ -16,7 +16,6 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from placeopt.backtest.arrays import TraceArrays, arrays_of
 from placeopt.backtest.readers import table
 from placeopt.backtest.trace import ClusterTrace
 
@@ -84,14 +83,6 @@ def trace() -> ClusterTrace:
     with tempfile.TemporaryDirectory() as folder:
         write(Path(os.environ["PLACEOPT_DATA"]) / "openb", Path(folder) / "openb")
         return table.read(Path(folder) / "openb")
-
-
-def gpu_nodes() -> TraceArrays:
-    """Return it with its GPU nodes alone, as the experiments of FGD have it."""
-    whole = trace()
-    with_gpus = {m.name for m in whole.machines if m.gpus}
-    nodes = tuple(n for n in whole.nodes if n.machine in with_gpus)
-    return arrays_of(whole.model_copy(update={"nodes": nodes}))
 
 
 if __name__ == "__main__":

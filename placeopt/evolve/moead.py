@@ -24,10 +24,9 @@ from placeopt.core.task import Task
 from placeopt.evolve.search import Encoding, Operators, Seeded, Variant, VectorSearch
 
 #: Share of the budget -> fineness of the lattice from then on; 1 is about 200 subproblems. A coarse
-#: lattice converges first, a fine one spreads (benchmarks/heldout.md).
+#: lattice converges first, a fine one spreads.
 STAGES = ((0.0, 1.0), (0.3, 1.5), (0.6, 2.5))
-#: Share of the budget at which parts of the archive are recombined, and the share that this takes
-#: (benchmarks/heldout.md).
+#: Share of the budget at which parts of the archive are recombined, and the share that this takes.
 RECOMBINATIONS = ((0.2, 0.02), (0.45, 0.02), (0.7, 0.02), (0.95, 0.05))
 #: Penalty of a plan above the limit of a goal, for each distance from the ideal point to the limit.
 #: Plans slightly outside keep the population diverse: a search that refuses them finds half the

@@ -1,7 +1,4 @@
-"""Seeded mutations of every file type: refused by one line, or answered; never a traceback.
-
-`benchmarks/attacks.py` does the same with thousands.
-"""
+"""Seeded mutations of every file type: refused by one line, or answered; never a traceback."""
 
 from __future__ import annotations
 

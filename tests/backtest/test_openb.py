@@ -1,11 +1,10 @@
-"""What the benchmarks of openb stand on: its trace as CSV, and the scores of GPU schedulers."""
+"""What the benchmarks of openb stand on: its trace as CSV."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,28 +31,6 @@ def test_openb_is_written_as_csv(tmp_path: Path) -> None:
         (0, 1000, ()),
         (2, 1000, ()),
     ]
-
-
-@pytest.mark.parametrize(
-    "rule", ["random", "dotprod", "cluster", "packing", "bestfit", "fgd", "tight"]
-)
-def test_gpu_scores_fill_no_gpu_over_its_size(rule: str) -> None:
-    import gpu_scores
-    import numpy as np
-    from little_traces import SMALL, node, pod, trace
-
-    from placeopt.backtest.arrays import arrays_of
-
-    machines: list[Any] = [{**SMALL, "gpus": 2}, {**SMALL, "name": "big", "gpus": 16}]
-    pods = [pod("p0", 100, 0, gpus=1, gpu_share=300), pod("p1", 100, 0, gpus=1, gpu_share=700)]
-    pods += [pod("p2", 100, 0, gpus=2), pod("p3", 100, 0), pod("p4", 100, 0, gpus=16)]
-    arrays = arrays_of(trace([node("a"), node("b"), node("c", machine="big")], pods, machines))
-    room = arrays.room()
-    kinds = gpu_scores.typical(arrays.need, arrays.of_class, len(room.state))
-    came, held = gpu_scores.fill(rule, room, arrays.need, arrays.of_class, kinds, 1, 1.3)
-    assert (room.gpu >= 0).all() and (room.cpu >= 0).all()
-    assert held[-1] <= 1 and (held <= came + 1e-9).all() and (np.diff(held) >= 0).all()
-    assert held[-1] == pytest.approx(1 - room.gpu.sum() / (1000 * room.gpus.sum()))
 
 
 @pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="needs PLACEOPT_DATA: openb")

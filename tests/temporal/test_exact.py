@@ -94,10 +94,7 @@ def test_front_is_that_of_all_plans(seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "requests"), [(1, 2), (4, 3), (2, 2), (5, 2)])
 def test_front_is_that_of_the_papers_model(seed: int, requests: int) -> None:
-    """The full front of the time-indexed model with enough copies.
-
-    benchmarks/temporal_exact.py has thirty of these.
-    """
+    """The full front of the time-indexed model with enough copies."""
     problem = tiny(seed, requests=requests, replicas=4 - requests, horizon=4, offers=2)
     theirs = epsilon_constraint(Task(problem, problem.objectives, Budget(seconds=60), 1))
     assert theirs.runs[0].completed

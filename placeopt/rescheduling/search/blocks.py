@@ -235,7 +235,7 @@ def deployments(instance: ReschedulingArrays, zone_of: np.ndarray, width: int) -
 # -- block search ----------------------------------------------------------------------------------
 
 # The limits below keep a search of 200 services within a minute and one of 20 replicas within
-# milliseconds; benchmarks/rescheduling.md has the times and the quality.
+# milliseconds.
 #: Services of which every block vector is tried, 3**5 of them at most; in a time limit 3**10, which
 #: took .3 to 1 s on 6 nodes.
 _MAX_ENUMERATED, _MAX_IN_TIME = 5, 10

@@ -110,7 +110,7 @@ def _members(problem: Temporal, size: int) -> list[np.ndarray]:
 #: Up to so many replicas the exact method ends within seconds.
 FEW_REPLICAS = 10
 #: Sizes from which MOEA/D starts from the search in parts (benchmarks/auto.md), and from
-#: which that alone is better (benchmarks/scale.md).
+#: which that alone is better.
 SOME_REQUESTS, MANY_REQUESTS = 20, 500
 #: Share of the budget of the search in parts before MOEA/D (benchmarks/auto.md).
 PARTS_SHARE = 0.2
@@ -120,7 +120,7 @@ BEFORE_SHARE, EXACT_SHARE = 0.1, 0.65
 #: and the least limit: it may stay in a front that lacks points (benchmarks/auto.md).
 AGAIN_SHARE, AGAIN_SECONDS = 0.5, 20.0
 #: Share of what is left after which plans of small instances are retimed, and the least time limit
-#: in seconds: benchmarks/retime.md.
+#: in seconds.
 RETIMED_SHARE, RETIMED_SECONDS = 0.9, 2.0
 #: Time that the exact method takes in all, in the time of its tables: 8 and 9 were measured on
 #: instances of 10 requests with 15 and 17 replicas.
