@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from placeopt.backtest.readers import table
+from placeopt.backtest import readers
 from placeopt.backtest.trace import ClusterTrace
 
 NODES, PODS = "openb_node_list_all_node.csv", "openb_pod_list_default.csv"
@@ -82,7 +82,7 @@ def trace() -> ClusterTrace:
     """Return the whole trace."""
     with tempfile.TemporaryDirectory() as folder:
         write(Path(os.environ["PLACEOPT_DATA"]) / "openb", Path(folder) / "openb")
-        return table.read(Path(folder) / "openb")
+        return readers.read(Path(folder) / "openb")
 
 
 if __name__ == "__main__":

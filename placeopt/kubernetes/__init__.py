@@ -4,8 +4,7 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 docs, *One pod*, follows a pod through all of it.
 
 ===============================  ===================================================================
-``files``, ``yaml_reading``      JSON and YAML within limits, as items with their lines; CSV is
-``tables``                       records of a model
+``files``, ``yaml_reading``      JSON and YAML within limits, as items with their lines
 ``values``, ``objects``          structs of Kubernetes; quantities, labels, selectors, rules
 ``names``                        kinds of objects, and labels of nodes
 ``manifests``, ``moments``       all the objects of the files; dumps taken at intervals

@@ -11,14 +11,13 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from placeopt.core.errors import DocumentError
+from placeopt.core.errors import DocumentError, Faults, fault
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.tables import decimal, lines
 from placeopt.kubernetes.files import LABEL, NAME
 from placeopt.kubernetes.manifests import ClusterObjects
-from placeopt.kubernetes.notes import Faults, note
+from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode, PodSpec
-from placeopt.kubernetes.tables import decimal, lines
-from placeopt.kubernetes.yaml_reading import fault
 
 #: Namespace and name of a workload, whatever its kind.
 Key = tuple[str, str]

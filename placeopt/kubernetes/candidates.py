@@ -22,6 +22,7 @@ from pydantic import Field, model_validator
 
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.tables import CellError, TableRow, cell, rows, whole
 from placeopt.kubernetes.files import LABEL, Item, read
 from placeopt.kubernetes.machines import AMD64, ARCH, ARM64, of_machine_type, pods_on_eks
 from placeopt.kubernetes.manifests import (
@@ -44,23 +45,21 @@ from placeopt.kubernetes.objects import (
     pairs,
 )
 from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
-from placeopt.kubernetes.tables import (
-    CellError,
+from placeopt.kubernetes.values import (
+    NOTHING,
+    Allocatable,
+    Amounts,
     Cpu,
     CpuRoom,
-    Labels,
+    LabelCell,
     Memory,
     MemoryRoom,
     Price,
-    Resources,
-    TableRow,
-    Taints,
+    Requirement,
+    ResourceCell,
+    TaintCell,
     Word,
-    cell,
-    rows,
-    whole,
 )
-from placeopt.kubernetes.values import NOTHING, Allocatable, Amounts, Requirement
 
 #: Nodes of a machine type, zone and price where nothing is said.
 DEFAULT_COUNT = 20
@@ -241,9 +240,9 @@ class _MachineRow(TableRow):
     on_demand_usd_per_hour: Price | None = None
     spot_usd_per_hour: Price | None = None
     count: Annotated[int, whole(1, _MAX_COUNT)] = DEFAULT_COUNT
-    labels: Labels = Field(default_factory=dict)
-    taints: Taints = ()
-    resources: Resources = Field(default_factory=dict)
+    labels: LabelCell = Field(default_factory=dict)
+    taints: TaintCell = ()
+    resources: ResourceCell = Field(default_factory=dict)
     pods: Annotated[int, whole(1, _MAX_COUNT)] | None = None
     reserved_cpu: Cpu = 0
     reserved_memory: Memory = 0

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.tables import CellError, TableRow, cell, rows, whole
 from placeopt.kubernetes.admission import NOTHING_ASKED, MissingRequests, PodSize, effective
 from placeopt.kubernetes.files import NAME
 from placeopt.kubernetes.machines import ARCH, of_machine_type
@@ -18,18 +19,7 @@ from placeopt.kubernetes.names import HOSTNAME, REGION, TYPE, ZONE
 from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, PodSpec, of_table
 from placeopt.kubernetes.replicas import Replica, default_requests, unit_of_template
-from placeopt.kubernetes.tables import (
-    CellError,
-    CpuRoom,
-    Labels,
-    MemoryRoom,
-    Price,
-    TableRow,
-    Word,
-    cell,
-    rows,
-    whole,
-)
+from placeopt.kubernetes.values import CpuRoom, LabelCell, MemoryRoom, Price, Word
 from placeopt.kubernetes.volumes import claims_of, signature, why_not
 
 #: What a node of a table is unless its labels say otherwise.
@@ -474,7 +464,7 @@ class _NodeRow(TableRow):
     price: Price | None = None
     user_latency_ms: Price | None = None
     count: Annotated[int, whole(1, 10_000)] | None = None
-    labels: Labels = Field(default_factory=dict)
+    labels: LabelCell = Field(default_factory=dict)
     pods: Annotated[int, whole(0, 10_000)] | None = None
 
     def nodes(self) -> Iterator[KubernetesNode]:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from placeopt.core.errors import DocumentError
+from placeopt.core.errors import DocumentError, fault
 from placeopt.core.files.documents import after_space, decode_at, json_line, parse_json
 from placeopt.core.files.paths import AnyPath, open_bytes
 from placeopt.kubernetes import yaml_reading
@@ -324,33 +324,10 @@ def read(path: AnyPath) -> list[Item]:
     ]
 
 
-def read_text(path: AnyPath) -> tuple[str, str]:
-    """Return (file, text) of a text file that is no YAML, such as CSV.
-
-    Raises
-    ------
-    DocumentError
-        It cannot be read, is too large, or is not text.
-    """
-    raw, file = _bytes(str(path)), Source(str(path)).file
-    if len(raw) > MAX_YAML_BYTES:
-        raise DocumentError(
-            f"more than {MAX_YAML_BYTES // 2**20} MiB",
-            file=file,
-            path="line 1",
-            remedy="give a shorter table",
-        )
-    text = _as_utf8(raw, file).decode()
-    _no_control(text, file)
-    return file, text
-
-
 def _no_control(text: str, file: str) -> None:
     if control := _CONTROL.search(text):
         line = text.count("\n", 0, control.start()) + 1
-        raise yaml_reading.fault(
-            file, line, f"the control character {control[0]!a}", "give a text file"
-        )
+        raise fault(file, line, f"the control character {control[0]!a}", "give a text file")
 
 
 def _bytes(path: str) -> bytes:
@@ -383,7 +360,7 @@ def _as_utf8(raw: bytes, file: str) -> bytes:
         except UnicodeDecodeError as error:
             wrong = max(0, at + error.start - (len(error.object) - len(raw[at : at + step])))
             line = raw.count(b"\n", 0, wrong) + 1
-            raise yaml_reading.fault(
+            raise fault(
                 file, line, f"byte {wrong} is not UTF-8", "save the file as UTF-8"
             ) from None
     return raw.removeprefix(codecs.BOM_UTF8)
@@ -395,7 +372,7 @@ def _json(raw: bytes, source: Source) -> list[Item] | None:
     Such YAML begins with a brace.
     """
     if raw.count(b",") > MAX_JSON_VALUES:
-        raise yaml_reading.fault(
+        raise fault(
             source.file,
             1,
             f"more than {MAX_JSON_VALUES:,} values",
@@ -424,12 +401,12 @@ def _parts_of(text: str, source: Source, error: DocumentError) -> list[Item] | N
     """
     if not error.problem.startswith("not JSON"):
         line = _line_of_fault(text, source.file, error.problem)
-        raise yaml_reading.fault(source.file, line, error.problem, "mend the file") from None
+        raise fault(source.file, line, error.problem, "mend the file") from None
     if error.problem.startswith("not JSON: Extra data") and (parts := _parts(text)):
         if len(parts) > MAX_DOCUMENTS:
             problem = f"more than {MAX_DOCUMENTS:,} JSON documents"
             line = parts[-1].before + 1
-            raise yaml_reading.fault(source.file, line, problem, "give one list") from None
+            raise fault(source.file, line, problem, "give one list") from None
         return [_item(text, source, part) for part in parts]
     if not re.match(r'\s*[\[{]\s*["\[{]', text):
         return None
@@ -439,7 +416,7 @@ def _parts_of(text: str, source: Source, error: DocumentError) -> list[Item] | N
 def _not_json(file: str, error: DocumentError, before: int = 0) -> DocumentError:
     result = re.search(r"line (\d+)", error.problem)
     line = before + (int(result[1]) if result else 1)
-    return yaml_reading.fault(file, line, error.problem, "give complete JSON documents")
+    return fault(file, line, error.problem, "give complete JSON documents")
 
 
 def _item(text: str, source: Source, part: _Part) -> Item:
@@ -451,7 +428,7 @@ def _item(text: str, source: Source, part: _Part) -> Item:
         if error.problem.startswith("not JSON"):
             raise _not_json(source.file, error, part.before) from None
         line = part.before + _line_of_fault(own, source.file, error.problem)
-        raise yaml_reading.fault(source.file, line, error.problem, "mend the file") from None
+        raise fault(source.file, line, error.problem, "mend the file") from None
     return _whole(own.encode(), Place(source, part))
 
 

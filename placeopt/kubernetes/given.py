@@ -12,6 +12,7 @@ from pydantic import model_validator
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.files.tables import CellError, TableRow, decimal, number, rows
 from placeopt.kubernetes.admission import MissingRequests, PodSize, effective, resized
 from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.capacity import NodeCapacity
@@ -20,18 +21,7 @@ from placeopt.kubernetes.names import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Container, KubernetesNode
 from placeopt.kubernetes.replicas import Replica
-from placeopt.kubernetes.tables import (
-    CellError,
-    Cpu,
-    Memory,
-    Price,
-    TableRow,
-    Word,
-    decimal,
-    number,
-    rows,
-)
-from placeopt.kubernetes.values import Amounts
+from placeopt.kubernetes.values import Amounts, Cpu, Memory, Price, Word
 
 # -- new requests and execution times --------------------------------------------------------------
 #

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from placeopt.core.errors import DocumentError, PlaceoptError, UsageError, did_you_mean
+from placeopt.core.errors import DocumentError, Faults, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
 from placeopt.kubernetes import calls, manifests
@@ -26,7 +26,6 @@ from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import DUMP
 from placeopt.kubernetes.notes import (
     TOPICS,
-    Faults,
     Notes,
     check_faults,
     gathering,

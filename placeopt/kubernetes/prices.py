@@ -36,13 +36,14 @@ import msgspec
 from pydantic import model_validator
 
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.core.files.documents import read_text
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.files import LABEL, STDIN, Item, read, read_text
+from placeopt.core.files.tables import CellError, TableRow, decimal, number, rows
+from placeopt.kubernetes.files import LABEL, STDIN, Item, read
 from placeopt.kubernetes.names import lease_of
 from placeopt.kubernetes.notes import Notes, note
 from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.tables import CellError, Price, TableRow, Word, decimal, number, rows
-from placeopt.kubernetes.values import form
+from placeopt.kubernetes.values import Price, Word, form
 
 PRICES = {
     "on-demand": "on_demand_usd_per_hour",
@@ -291,7 +292,7 @@ def _is_table(path: AnyPath) -> bool:
     """Return whether a file is CSV: by its name, else by the look of its first line."""
     if str(path).lower().endswith((".json", ".yaml", ".yml")):
         return False
-    first = read_text(path)[1].lstrip().split("\n", 1)[0]
+    first = read_text(path, "CSV or JSON").lstrip().split("\n", 1)[0]
     return "," in first and not first.startswith(("{", "[", "-", "#")) and ": " not in first
 
 
@@ -453,7 +454,7 @@ class _Cost(TableRow):
 
 
 def _read_csv(path: AnyPath, book: PriceBook, notes: Notes) -> None:
-    if "MarketPriceHourly" in read_text(path)[1].split("\n", 1)[0]:
+    if "MarketPriceHourly" in read_text(path, "CSV").split("\n", 1)[0]:
         rows(path, _Cost, lambda row: _opencost(row, book, notes))
         return
     for row in rows(path, _Offer):

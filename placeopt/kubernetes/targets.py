@@ -302,7 +302,7 @@ def _latencies(cluster: ReadCluster) -> dict[str, dict[str, float]]:
         if ms is None:
             raise one.meta.place.fault(
                 f"no latency between {one.name} and {other.name}",
-                "give --latency, or a NetworkTopology and nodes with zones and regions",
+                "give --latency: nodes, zones or regions, in ms",
             )
         results.setdefault(one.name, {})[other.name] = ms
     return results

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+from pydantic import BeforeValidator
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.files.tables import CellError, cell, number
 from placeopt.kubernetes.files import LABEL, LABEL_KEY, NAME, WrongError, shown
 
 #: Milli-CPU and bytes; None where nothing is said.
@@ -488,3 +491,82 @@ class Toleration(Fixed, frozen=True):
             and (self.key == key or (not self.key and self.operator == "Exists"))
             and (self.operator == "Exists" or self.value == value)
         )
+
+
+# -- cells of tables -------------------------------------------------------------------------------
+
+_EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+
+
+def _quantity(convert: Callable[..., int], *, capacity: bool = False) -> BeforeValidator:
+    def read(text: str, column: str) -> int:
+        try:
+            return convert(text, capacity=capacity)
+        except DocumentError as error:
+            raise CellError(f"{column}: {error.problem}", error.remedy or "") from None
+
+    return cell(read)
+
+
+def _word(text: str, column: str) -> str:
+    if not LABEL.fullmatch(text):
+        raise CellError(
+            f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63"
+        )
+    return text
+
+
+def _parts(text: str) -> list[str]:
+    return [part for part in map(str.strip, text.split(";")) if part]
+
+
+def _some_labels(text: str, column: str) -> dict[str, str]:
+    results = {}
+    for part in _parts(text):
+        key, _, value = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise CellError(
+                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
+            )
+        results[key] = value
+    return results
+
+
+def _taints(text: str, column: str) -> tuple[tuple[str, str, str], ...]:
+    """Read ``key=value:Effect`` or ``key:Effect``, as ``kubectl taint`` does."""
+    results = []
+    for part in _parts(text):
+        pair, _, effect = part.rpartition(":")
+        key, _, value = pair.partition("=")
+        if effect not in _EFFECTS or not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
+            raise CellError(
+                f"{part[:60]!a} is no taint", f"legal: key=value:EFFECT of {', '.join(_EFFECTS)}"
+            )
+        results.append((key, value, effect))
+    return tuple(results)
+
+
+def _resources(text: str, column: str) -> dict[str, int]:
+    """Read ``nvidia.com/gpu=1``: further resources in whole units."""
+    results = {}
+    for part in _parts(text):
+        key, _, amount = part.partition("=")
+        if not LABEL_KEY.fullmatch(key) or not amount.isascii() or not amount.isdigit():
+            raise CellError(
+                f"{part[:60]!a} is no resource", "legal: name=units such as nvidia.com/gpu=1"
+            )
+        results[key] = min(int(amount), 10**9)
+    return results
+
+
+#: A name, such as that of a place or a machine type.
+Word = Annotated[str, cell(_word)]
+Price = Annotated[Decimal, number("1e6")]
+#: What is asked for, in milli-CPU and bytes, rounded up; what a machine has is rounded down.
+Cpu = Annotated[int, _quantity(millicores)]
+Memory = Annotated[int, _quantity(whole_bytes)]
+CpuRoom = Annotated[int, _quantity(millicores, capacity=True)]
+MemoryRoom = Annotated[int, _quantity(whole_bytes, capacity=True)]
+LabelCell = Annotated[dict[str, str], cell(_some_labels)]
+TaintCell = Annotated[tuple[tuple[str, str, str], ...], cell(_taints)]
+ResourceCell = Annotated[dict[str, int], cell(_resources)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from placeopt.core.errors import DocumentError
+from placeopt.core.errors import DocumentError, fault
 
 #: Nesting, values of one file, and values that aliases may add.
 MAX_DEPTH, MAX_VALUES, MAX_ALIASED = 100, 12_000_000, 10_000
@@ -54,11 +54,6 @@ class _Open:
         self.value: Any = {} if is_map else []
         self.key: Any = _NO_KEY  # the key that waits for its value
         self.merges: list[dict[str, Any]] = []
-
-
-def fault(file: str, line: int, problem: str, remedy: str) -> DocumentError:
-    """Return the error that names a line, counted from 1."""
-    return DocumentError(problem, file=file, path=f"line {line}", remedy=remedy)
 
 
 def documents(text: str, file: str) -> list[Any]:

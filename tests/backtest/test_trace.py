@@ -128,7 +128,7 @@ def test_csv_with_other_words_is_one_message(tmp_path: Path, cells: str, says: s
         ("q,1,50,60,\np,1,,20,\n", ("line 3, from_s", "missing", "add it")),
         ("p,nan,0,60,\n", ("line 2: cpu_millicores is 'nan'", "give a number")),
         ("p,1,0,60,maybe\n", ("line 2: fixed is 'maybe'", "legal: yes or no")),
-        ("p,1,0,60,no,7\n", ("line 2: 1 more cells", "give a cell for each column")),
+        ("p,1,0,60,no,7\n", ("line 2: 6 cells", "give 5, one per column")),
     ],
 )
 def test_csv_names_the_line_of_what_cannot_be(tmp_path: Path, rows: str, words: Any) -> None:

@@ -14,7 +14,7 @@ from json.decoder import JSONDecoder
 from json.encoder import encode_basestring
 from typing import Any, get_type_hints
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError, did_you_mean, fault
 from placeopt.core.files.paths import AnyPath, checked_path, read_bytes, write_parts
 
 #: What an object of a JSON or YAML file is in Python.
@@ -54,13 +54,15 @@ def read_text(path: AnyPath, kind: str) -> str:
     """
     file = checked_path(path)
     try:
-        return read_bytes(path).decode("utf-8-sig")
+        content = read_bytes(path)
+        return content.decode("utf-8-sig")
     except OSError as error:
         problem, remedy = error.strerror or str(error), f"give the path of a readable {kind} file"
         raise DocumentError(problem, file=file, remedy=remedy) from None
     except UnicodeDecodeError as error:
-        raise DocumentError(
-            f"byte {error.start} is not UTF-8", file=file, remedy="save the file as UTF-8"
+        line = content.count(b"\n", 0, error.start) + 1
+        raise fault(
+            file, line, f"byte {error.start} is not UTF-8", "save the file as UTF-8"
         ) from None
 
 

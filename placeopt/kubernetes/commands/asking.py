@@ -18,7 +18,7 @@ from placeopt.kubernetes.moving import Ask, MovingRules
 from placeopt.kubernetes.options import ImportOptions
 
 if TYPE_CHECKING:
-    from placeopt.kubernetes.notes import Faults
+    from placeopt.core.errors import Faults
 
 
 def import_targets(incomplete: str) -> list[str]:

@@ -156,9 +156,9 @@ def consolidate(
 
     Exit code 3 where the plan saves more than --fail-above.
     """
+    from placeopt.core.errors import Faults
     from placeopt.kubernetes.consolidate import pages as folder
     from placeopt.kubernetes.importing import import_files
-    from placeopt.kubernetes.notes import Faults
     from placeopt.kubernetes.prices import overlay as read_overlay
 
     if form is not None and form not in _FORMATS:

@@ -121,9 +121,9 @@ def import_kubernetes(
 
     --report lists everything that was assumed, pinned or left out.
     """
+    from placeopt.core.errors import Faults
     from placeopt.kubernetes import origin as origins
     from placeopt.kubernetes.importing import import_files
-    from placeopt.kubernetes.notes import Faults
     from placeopt.kubernetes.prices import overlay as read_overlay
 
     tables = (nodes, candidates, latency, *(given[name] for name in _FILES))

@@ -7,9 +7,10 @@ has to be there and is never empty; an empty cell of another column is its defau
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -20,15 +21,12 @@ from pydantic import (
     ValidationInfo,
 )
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError, Faults, did_you_mean, fault
+from placeopt.core.files.documents import read_text
 from placeopt.core.files.paths import AnyPath
-from placeopt.kubernetes.files import LABEL, LABEL_KEY, read_text
-from placeopt.kubernetes.notes import Faults
-from placeopt.kubernetes.values import millicores, whole_bytes
-from placeopt.kubernetes.yaml_reading import fault
 
 MAX_ROWS = 200_000
-_EFFECTS = ("NoSchedule", "NoExecute", "PreferNoSchedule")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class CellError(ValueError):
@@ -44,6 +42,11 @@ class TableRow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     _where: tuple[str, int] = PrivateAttr(default=("", 0))
+
+    @property
+    def where(self) -> tuple[str, int]:
+        """The file, and the line of it."""
+        return self._where
 
     @property
     def label(self) -> str:
@@ -96,80 +99,6 @@ def whole(minimum: int, maximum: int) -> BeforeValidator:
     return cell(read)
 
 
-def _quantity(convert: Callable[..., int], *, capacity: bool = False) -> BeforeValidator:
-    def read(text: str, column: str) -> int:
-        try:
-            return convert(text, capacity=capacity)
-        except DocumentError as error:
-            raise CellError(f"{column}: {error.problem}", error.remedy or "") from None
-
-    return cell(read)
-
-
-def _word(text: str, column: str) -> str:
-    if not LABEL.fullmatch(text):
-        raise CellError(
-            f"{column} is {text[:60]!a}", "legal: letters, digits, -, _ and ., up to 63"
-        )
-    return text
-
-
-def _parts(text: str) -> list[str]:
-    return [part for part in map(str.strip, text.split(";")) if part]
-
-
-def _labels(text: str, column: str) -> dict[str, str]:
-    results = {}
-    for part in _parts(text):
-        key, _, value = part.partition("=")
-        if not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-            raise CellError(
-                f"{part[:60]!a} is no label", "legal: key=value, several separated by ;"
-            )
-        results[key] = value
-    return results
-
-
-def _taints(text: str, column: str) -> tuple[tuple[str, str, str], ...]:
-    """Read ``key=value:Effect`` or ``key:Effect``, as ``kubectl taint`` does."""
-    results = []
-    for part in _parts(text):
-        pair, _, effect = part.rpartition(":")
-        key, _, value = pair.partition("=")
-        if effect not in _EFFECTS or not LABEL_KEY.fullmatch(key) or not LABEL.fullmatch(value):
-            raise CellError(
-                f"{part[:60]!a} is no taint", f"legal: key=value:EFFECT of {', '.join(_EFFECTS)}"
-            )
-        results.append((key, value, effect))
-    return tuple(results)
-
-
-def _resources(text: str, column: str) -> dict[str, int]:
-    """Read ``nvidia.com/gpu=1``: further resources in whole units."""
-    results = {}
-    for part in _parts(text):
-        key, _, amount = part.partition("=")
-        if not LABEL_KEY.fullmatch(key) or not amount.isascii() or not amount.isdigit():
-            raise CellError(
-                f"{part[:60]!a} is no resource", "legal: name=units such as nvidia.com/gpu=1"
-            )
-        results[key] = min(int(amount), 10**9)
-    return results
-
-
-#: A name, such as that of a place or a machine type.
-Word = Annotated[str, cell(_word)]
-Price = Annotated[Decimal, number("1e6")]
-#: What is asked for, in milli-CPU and bytes, rounded up; what a machine has is rounded down.
-Cpu = Annotated[int, _quantity(millicores)]
-Memory = Annotated[int, _quantity(whole_bytes)]
-CpuRoom = Annotated[int, _quantity(millicores, capacity=True)]
-MemoryRoom = Annotated[int, _quantity(whole_bytes, capacity=True)]
-Labels = Annotated[dict[str, str], cell(_labels)]
-Taints = Annotated[tuple[tuple[str, str, str], ...], cell(_taints)]
-Resources = Annotated[dict[str, int], cell(_resources)]
-
-
 def decimal(text: str) -> Decimal | None:
     """Return an ordinary finite number as it is written, None for anything else."""
     if len(text) > 40 or not text.isascii() or "_" in text:
@@ -184,7 +113,12 @@ def decimal(text: str) -> Decimal | None:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def rows(path: AnyPath, model: type[Row], use: Callable[[Row], object] | None = None) -> list[Row]:
+def rows(
+    path: AnyPath,
+    model: type[Row],
+    use: Callable[[Row], object] | None = None,
+    most: int = MAX_ROWS,
+) -> list[Row]:
     """Return the records of a table; what is wrong in any line is told at once.
 
     Parameters
@@ -193,6 +127,8 @@ def rows(path: AnyPath, model: type[Row], use: Callable[[Row], object] | None = 
     model : type of TableRow
     use : callable, optional
         Called with each record; it may raise a DocumentError about its line.
+    most : int
+        Lines that a table may have.
 
     Raises
     ------
@@ -202,7 +138,7 @@ def rows(path: AnyPath, model: type[Row], use: Callable[[Row], object] | None = 
     fields = model.model_fields
     required = [name for name, field in fields.items() if field.is_required()]
     results, faults = list[Row](), Faults()
-    for file, line, cells in lines(path, required, list(fields)):
+    for file, line, cells in lines(path, required, list(fields), most):
         with faults.gather():
             results.append(_record(file, line, {k: v for k, v in cells().items() if v}, model))
             if use is not None:
@@ -232,7 +168,10 @@ def _record(file: str, line: int, cells: dict[str, str], model: type[Row]) -> Ro
 
 
 def lines(
-    path: AnyPath, required: Sequence[str] = (), legal: Sequence[str] | None = None
+    path: AnyPath,
+    required: Sequence[str] = (),
+    legal: Sequence[str] | None = None,
+    most: int = MAX_ROWS,
 ) -> Iterator[tuple[str, int, Callable[[], dict[str, str]]]]:
     """Yield (file, number, what returns the cells by column) of each line below the header.
 
@@ -241,13 +180,17 @@ def lines(
     path : path
     required, legal : sequences of str
         Columns; `legal` None lets the table have any.
+    most : int
 
     Raises
     ------
     DocumentError
         The file is no such table; what returns cells raises where there are more or fewer of them.
     """
-    file, text = read_text(path)
+    file, text = str(path), read_text(path, "CSV")
+    if control := _CONTROL.search(text):
+        line = text.count("\n", 0, control.start()) + 1
+        raise fault(file, line, f"the control character {control[0]!a}", "give a text file")
     try:
         listed = list(csv.reader(text.splitlines(), strict=True))
     except csv.Error as error:
@@ -257,8 +200,8 @@ def lines(
     header = [cell.strip() for cell in listed[0]] if listed else []
     _require_columns(file, header, required, legal)
     filled = [(k, cells) for k, cells in enumerate(listed, start=1) if any(map(str.strip, cells))]
-    if len(filled) > MAX_ROWS + 1:
-        raise fault(file, filled[-1][0], f"more than {MAX_ROWS:,} rows", "give a shorter table")
+    if len(filled) > most + 1:
+        raise fault(file, filled[-1][0], f"more than {most:,} rows", "give a shorter table")
 
     def cells_of(line: int, cells: Sequence[str]) -> dict[str, str]:
         if len(cells) != len(header):
