@@ -1,8 +1,9 @@
 """Decisions for any problem that has an encoder: one gene after another.
 
-An episode begins with a whole plan, `Encoder.start`. Decision k sets the k-th gene that has a
-choice, and leaves the others as they are. Therefore every state is a plan; the last one is the
-answer. Changes of single genes meet fewer plans than decisions that build a plan from nothing do.
+An episode begins with a whole plan, `Encoder.start`. The first decision may replace it by one of
+the problem's seeds. Each later decision sets one gene that has a choice, and leaves the others as
+they are. Therefore every state is a plan; the last one is the answer. Without the seeds, changes of
+single genes would meet far fewer plans than decisions that build a plan from nothing do.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from placeopt.core.fronts.dominance import farthest, nondominated
 from placeopt.core.fronts.values import Objective, Plan
-from placeopt.core.interfaces import DecisionSequence, build_encoder
+from placeopt.core.interfaces import DecisionSequence, Encoder, build_encoder, seeds
 from placeopt.core.problem import Problem
+
+#: Plans that the first decision chooses from, at most.
+BASES = 16
 
 
 @dataclass
@@ -29,11 +34,19 @@ class EncoderState:
 
 
 class EncoderSequence(DecisionSequence):
-    """Gene after gene; action a is the a-th value of a gene.
+    """A plan to begin with, then gene after gene.
+
+    Action a of the first decision is plan a of `bases`, of which number 0 is there already; later,
+    action a is the a-th value of a gene. Without other bases there is no such decision.
 
     An action is legal if the plan with it breaks no more than the plan at hand, and at the last
     decision nothing: a complete episode is a feasible plan. The cost of the first decision is the
     value of the whole plan, and of the others what they change.
+
+    Attributes
+    ----------
+    bases : ndarray, shape (k, num_genes)
+        `Encoder.start`, then seeds of the problem that no other seed dominates.
     """
 
     whole = True
@@ -42,39 +55,47 @@ class EncoderSequence(DecisionSequence):
         super().__init__(problem, objectives)
         self.encoder = encoder = build_encoder(problem, objectives)
         encoder.trusted = True
-        choices = encoder.upper - encoder.lower
-        self._genes = np.flatnonzero(choices) if choices.any() else np.zeros(1, dtype=np.int64)
-        self.num_actions, self.decisions = int(choices.max()) + 1, len(self._genes)
-        self.num_features = len(self.objectives)
         first = encoder.start()
-        violation = float(_total(encoder.evaluate(first[None])[1])[0])
-        self._state = EncoderState(first, 0, np.zeros(self.num_features), violation)
+        self._violation = float(_total(encoder.evaluate(first[None])[1])[0])
+        self.bases = np.concatenate((first[None], _best(encoder)))
+        choices = encoder.upper - encoder.lower
+        genes = np.flatnonzero(choices) if choices.any() else np.zeros(1, dtype=np.int64)
+        self._genes: list[int] = ([-1] if len(self.bases) > 1 else []) + genes.tolist()
+        self.num_actions = max(int(choices.max()) + 1, len(self.bases))
+        self.decisions, self.num_features = len(self._genes), len(self.objectives)
 
     def reset(self, rng: np.random.Generator | None = None) -> EncoderState:
         """Return the state before the first decision; episodes are not random."""
-        return self.copy(self._state)
+        nothing = np.zeros(len(self.objectives))
+        return EncoderState(self.bases[0].copy(), 0, nothing, self._violation)
 
     def copy(self, state: EncoderState) -> EncoderState:
         """Return a state that steps on its own."""
         return replace(state, vector=state.vector.copy())
 
     def remaining(self, state: EncoderState) -> int:
-        """Return how many genes are still to be decided."""
+        """Return how many decisions are still to be made."""
         return self.decisions - state.taken
+
+    def _vectors(self, state: EncoderState) -> np.ndarray:
+        """Return the vectors that the actions lead to, shape (actions, num_genes)."""
+        gene = self._genes[state.taken]
+        if gene < 0:
+            return self.bases
+        values = np.arange(self.encoder.lower[gene], self.encoder.upper[gene] + 1)
+        X = np.repeat(state.vector[None], len(values), axis=0)
+        X[:, gene] = values
+        return X
 
     def _known(self, state: EncoderState) -> tuple[np.ndarray, np.ndarray]:
         """Return the values (actions, objectives) and violations that the actions lead to."""
         if state.known is None:
-            gene = self._genes[state.taken]
-            low, high = self.encoder.lower[gene], self.encoder.upper[gene]
-            X = np.repeat(state.vector[None], high - low + 1, axis=0)
-            X[:, gene] = np.arange(low, high + 1)
-            values, violations = self.encoder.evaluate(X)
+            values, violations = self.encoder.evaluate(self._vectors(state))
             state.known = values, _total(violations)
         return state.known
 
     def mask(self, state: EncoderState) -> np.ndarray:
-        """Return which values the next gene may have."""
+        """Return which plans may be begun with, or which values the next gene may have."""
         mask = np.zeros(self.num_actions, dtype=bool)
         if self.remaining(state):
             violations = self._known(state)[1]
@@ -83,11 +104,10 @@ class EncoderSequence(DecisionSequence):
         return mask
 
     def step(self, state: EncoderState, action: int) -> np.ndarray:
-        """Set the next gene; the cost is the change of the values."""
+        """Choose the plan to begin with or the next gene; the cost is the change of the values."""
         action = self.legal_action(state, action)
         values, violations = self._known(state)
-        gene = self._genes[state.taken]
-        state.vector[gene] = self.encoder.lower[gene] + action
+        state.vector = self._vectors(state)[action].copy()
         cost = values[action] - state.value
         state.value, state.violation = values[action].copy(), float(violations[action])
         state.taken, state.known = state.taken + 1, None
@@ -103,6 +123,18 @@ class EncoderSequence(DecisionSequence):
     def plan(self, state: EncoderState) -> Plan:
         """Return the plan at hand."""
         return self.encoder.decode(state.vector)
+
+
+def _best(encoder: Encoder) -> np.ndarray:
+    """Return seeds that break nothing and that no other dominates, shape (k < `BASES`, genes)."""
+    X = seeds(encoder, np.random.default_rng(0))
+    values, violations = encoder.evaluate(X)
+    X, values = X[_total(violations) == 0], values[_total(violations) == 0]
+    if not len(X):
+        return X
+    kept = nondominated(values)
+    X, values = X[kept], values[kept]
+    return np.asarray(X[farthest(values, BASES - 1)])
 
 
 def _total(violations: np.ndarray) -> np.ndarray:
