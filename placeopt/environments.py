@@ -4,17 +4,12 @@
 >>> env = gymnasium.make("placeopt/EdgeCloud-v0", applications=5)
 >>> many = gymnasium.make_vec("placeopt/MultiCluster-v0", num_envs=64, clusters=8, rate=5.0)
 
-Importing this gives Gymnasium the ids; it loads neither Gymnasium nor a learning library.
+Importing this gives Gymnasium the ids; it loads no learning library.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.problem import Problem
@@ -35,8 +30,7 @@ class _Environments(Mapping[str, str]):
         if not spec.has("sequence"):
             raise KeyError(kind)
         name = f"placeopt/{spec.class_name}-v0"
-        if "gymnasium.envs.registration" in sys.modules:
-            _give(kind, name)
+        _give(kind, name)
         return name
 
     def __iter__(self) -> Iterator[str]:
@@ -112,27 +106,4 @@ def _give(kind: str, name: str) -> None:
         )
 
 
-class _Registrar(MetaPathFinder):
-    """Calls `register` when Gymnasium is imported: trained policies are played without it."""
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> ModuleSpec | None:
-        """Find Gymnasium's registration as others do; let `register` follow its execution."""
-        if name != "gymnasium.envs.registration":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def execute_and_register(module: ModuleType) -> None:
-                execute(module)
-                register()
-
-            spec.loader.exec_module = execute_and_register  # type: ignore[method-assign]
-        return spec
-
-
-if "gymnasium.envs.registration" in sys.modules:
-    register()
-else:
-    sys.meta_path.insert(0, _Registrar())
+register()

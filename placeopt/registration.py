@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from placeopt import environments, registry
+from placeopt import registry
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
 from placeopt.core.spec import Additions, Entry, Method, ProblemSpec, added, load, take_over
@@ -59,7 +59,9 @@ def register(spec: ProblemSpec) -> None:
     load(whole.instance).spec = whole
     others = {kind: other for kind, other in added().specs.items() if kind != whole.kind}
     take_over(Additions(secrets.token_hex(8), {**others, whole.kind: whole}))
-    if "gymnasium.envs.registration" in sys.modules:
+    if "gymnasium" in sys.modules:
+        from placeopt import environments
+
         environments.register()
 
 

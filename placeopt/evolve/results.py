@@ -1,4 +1,4 @@
-"""From the result of somebody else's algorithm to a front: pymoo, jMetalPy, or plain vectors."""
+"""From the result of somebody else's algorithm to a front: pymoo's, or plain vectors."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from placeopt.core.task import Candidate, Task, versions
 
 #: What `front_of` takes, in the words of its errors.
 _LEGAL = (
-    "a pymoo Result, Algorithm or Population, a jMetalPy algorithm that has run, its solutions, "
-    "or an array of vectors"
+    "a pymoo Result, Algorithm or Population, or an array of vectors; of jMetalPy "
+    "[solution.variables for solution in algorithm.result()]"
 )
 
 
@@ -31,11 +31,12 @@ def front_of(result: Any, problem: Any = None) -> Front:
 
     Parameters
     ----------
-    result : pymoo Result, Algorithm or Population, jMetalPy Algorithm, solutions, or array
+    result : pymoo Result, Algorithm or Population, or array
         A pymoo algorithm may have been stepped by hand, and be between two steps. An array has the
-        shape (k, num_genes); its values are whole numbers within the encoder's bounds.
+        shape (k, num_genes); its values are whole numbers within the encoder's bounds. Of jMetalPy
+        give ``[solution.variables for solution in algorithm.result()]``.
     problem : EncodedProblem, EncodedIntegerProblem or EncodedFloatProblem, optional
-        The problem that the algorithm was given. Results and algorithms know theirs; solutions,
+        The problem that the algorithm was given. Results and algorithms of pymoo know theirs;
         populations and arrays do not.
 
     Raises
@@ -97,8 +98,6 @@ def _read(result: Any) -> _Found:
         return _of_pymoo(result, result, 0.0)
     if _is(result, "pymoo.core.result:Result"):
         return _of_pymoo(result, result.algorithm, float(result.exec_time or 0.0))
-    if _is(result, "jmetal.core.algorithm:Algorithm"):
-        return _of_jmetal(result)
     return _Found(_variables(result), _shown(result), Run("own", None, 0.0))
 
 
@@ -122,29 +121,9 @@ def _of_pymoo(result: Any, algorithm: Any, seconds: float) -> _Found:
     return _Found(best.get("X"), _shown(result), run, result.problem)
 
 
-def _of_jmetal(algorithm: Any) -> _Found:
-    """Return the solutions of a jMetalPy algorithm."""
-    try:
-        solutions = algorithm.result()
-    except (AttributeError, TypeError, LookupError, ValueError):  # it has none before it has run
-        solutions = None
-    if solutions is None or (isinstance(solutions, list) and not solutions):
-        raise UsageError(f"{_shown(algorithm)} has no solutions; let the algorithm run first")
-    run = Run(
-        algorithm.get_name(),
-        None,
-        float(algorithm.total_computing_time),
-        int(algorithm.evaluations),
-        versions=versions(("jmetalpy",)),
-    )
-    return _Found(_variables(solutions), _shown(algorithm), run, algorithm.problem)
-
-
 def _variables(found: Any) -> Any:
-    """Return vectors that are given as such, or as solutions or individuals, one or several."""
+    """Return vectors that are given as such, or as individuals of pymoo."""
     several = found if isinstance(found, (list, tuple)) else [found]
-    if several and all(hasattr(one, "variables") for one in several):  # solutions of jMetalPy
-        return [one.variables for one in several]
     if several and all(_is(one, "pymoo.core.individual:Individual") for one in several):
         return [one.X for one in several]
     if _is(found, "pymoo.core.population:Population"):

@@ -178,14 +178,11 @@ def test_a_jmetal_algorithm_of_ones_own(encoder):
         F, G = encoder.evaluate(np.array([solution.variables]))
         np.testing.assert_allclose(solution.objectives, F[0])
         np.testing.assert_allclose(solution.constraints, -G[0])
-    front = placeopt.front_of(algorithm)
+    front = placeopt.front_of([s.variables for s in algorithm.result()], problem)
     objectives = [s.objectives for s in algorithm.result() if min(s.constraints) >= 0]
     np.testing.assert_allclose(front.values, minimal(np.round(objectives, 9)))  # sums differ last
-    assert front.runs[0].method == "NSGAII" and front.runs[0].evaluations == 200
-    assert placeopt.front_of(algorithm.result(), problem).values.tolist() == front.values.tolist()
-    assert placeopt.front_of(algorithm.result()[0], problem).points
-    with pytest.raises(placeopt.PlaceoptError, match=r"which problem .* EncodedIntegerProblem"):
-        placeopt.front_of(algorithm.result())
+    with pytest.raises(placeopt.PlaceoptError, match=r"of jMetalPy \[solution.variables"):
+        placeopt.front_of(algorithm)
 
 
 def test_importing_the_adapter_leaves_logging_alone():

@@ -143,7 +143,7 @@ placeopt.solve(Rescheduling.generate(1, replicas=2), "policy", policy="reschedul
 """
 
 
-@pytest.mark.parametrize("code", ["import placeopt.rl.play", "import placeopt.environments", SOLVE])
+@pytest.mark.parametrize("code", ["import placeopt.rl.play", SOLVE])
 def test_policies_are_played_without_gymnasium_or_torch(code):
     command = [sys.executable, "-c", f"import sys\n{code}\n{LOADED}"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout

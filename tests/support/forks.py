@@ -53,7 +53,7 @@ for line in sys.stdin:
 """
 
 
-#: All of placeopt and what it imports, but torch. What is installed beside it is not looked for.
+#: All of placeopt and what it imports, but torch, and what asks for other distributions.
 EVERYTHING = """
 import contextlib, importlib, pkgutil
 import placeopt
@@ -61,7 +61,7 @@ import placeopt
 names = [one.name for one in pkgutil.walk_packages(placeopt.__path__, "placeopt.")]
 for name in ("highspy", "moocore", "numba", "ortools.sat.python.cp_model", "pandas", "pymoo",
              "pyomo.environ", "pyscipopt", "scipy.optimize", "alive_progress", *names):
-    if not name.startswith("placeopt.rl"):
+    if not name.startswith(("placeopt.rl", "placeopt.environments")):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
 """
