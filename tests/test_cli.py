@@ -286,14 +286,21 @@ def test_bad_arguments_of_solve_are_one_line(
 
 
 def test_moves_can_be_limited_and_must_pay(here: Here, tmp_path: Path) -> None:
-    """--max-moves and --min-saving-per-move reach auto's method; other problems refuse them."""
+    """Limits on moves reach auto's method; other problems refuse them."""
     instance = ROOT / "instances/rolling-update/repack-10x5.json"
     out, _ = here(
-        "solve", instance, "--max-moves", 12, "--min-saving-per-move", 0.5, "--time-limit", 30
+        "solve",
+        instance,
+        "--param",
+        "max_moves=12",
+        "--param",
+        "min_saving_per_move=0.5",
+        "--time-limit",
+        30,
     )
     points = json.loads(out)["points"]
     assert points and all(p["values"][1] <= 12 for p in points)
-    assert "no parameter 'max_moves'" in here("solve", TOY, "--max-moves", 1, code=2)[1]
+    assert "no parameter 'max_moves'" in here("solve", TOY, "--param", "max_moves=1", code=2)[1]
 
 
 def infeasible(folder: Path) -> Path:

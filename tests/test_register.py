@@ -81,6 +81,8 @@ def test_documents_environments_and_proofs(problem: lamps.Lamps, tmp_path: Path)
     """Files, Gymnasium by name, `certify`, and the model by its name."""
     import gymnasium
 
+    import placeopt.environments
+
     problem.write(tmp_path / "l.json")
     assert placeopt.load(tmp_path / "l.json") == problem
     env = gymnasium.make("placeopt/Lamps-v0", lamps=5)

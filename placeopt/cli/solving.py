@@ -63,131 +63,106 @@ def register(app: typer.Typer) -> None:
     )
 
 
-# The options of `solve`.
-InstanceArgument = Annotated[
-    Path | None,
-    Argument(
-        metavar="INSTANCE",
-        help="Instance: a JSON file, or the name of one that `placeopt instances` lists.",
-        autocompletion=instance_names,
-    ),
-]
-MethodOption = Annotated[
-    str,
-    Option(help="How to solve it: see `placeopt methods`.", autocompletion=method_names),
-]
-ObjectivesOption = Annotated[
-    str | None,
-    Option(
-        metavar="A,B",
-        help="Objectives to consider, in this order (default: all).",
-    ),
-]
-LimitOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="GOAL<=VALUE",
-        help="Largest value allowed of an objective, such as latency_ms<=30: only plans inside "
-        "are searched, bounded and kept. Repeatable.",
-    ),
-]
-EvaluationsOption = Annotated[
-    int | None,
-    Option(help="Maximum plans to evaluate. Default: 50,000 (exact methods: 50 s)."),
-]
-TimeLimitOption = Annotated[
-    float | None,
-    Option(metavar="SECONDS", help="Time limit of the whole run. What was found by then is kept."),
-]
-SeedOption = Annotated[
-    int, Option(help="Random seed: the same seed and --evaluations give the same front.")
-]
-JobsOption = Annotated[int, Option(help="Number of processes, for methods that can use several.")]
-SchedulerOption = Annotated[
-    str | None,
-    Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
-]
-RunDirOption = Annotated[
-    Path | None,
-    Option(
-        metavar="DIR",
-        help="Checkpoint folder. Run the same command again to resume.",
-    ),
-]
-PointsOption = Annotated[
-    str | None,
-    Option(
-        metavar="N|all",
-        help="Maximum points to write (default 500; 2,000 with --certify).",
-    ),
-]
-OutputOption = Annotated[
-    Path | None, Option("-o", "--output", help="Front file to write (default: stdout).")
-]
 PlotOption = Annotated[
     Path | None, Option(help="Also draw the front: a file name in .html, .png, .pdf or .svg.")
-]
-ParamOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="KEY=VALUE",
-        help="Parameter of the method: see `placeopt methods NAME`. Repeatable.",
-    ),
-]
-MaxMovesOption = Annotated[
-    int | None, Option(help="rolling-update: maximum pods that a plan starts.")
-]
-MinSavingPerMoveOption = Annotated[
-    float | None,
-    Option(help="rolling-update: minimum saving per move, in node price."),
-]
-PolicyOption = Annotated[
-    str | None,
-    Option(
-        metavar="FILE|NAME",
-        help="--method policy: the trained policy.",
-        autocompletion=policy_names,
-    ),
-]
-StartOption = Annotated[
-    Path | None,
-    Option(metavar="FRONT", help="Start the search from the plans of this front."),
-]
-ReferenceOption = Annotated[
-    str | None,
-    Option(
-        metavar="A,B",
-        help="Fixed reference point for the convergence trace; use the same one for runs you will "
-        "compare.",
-    ),
-]
-CertifyOption = Annotated[
-    bool, Option("--certify", help="Prove how far from optimal the front can be.")
 ]
 
 
 def solve(
     context: typer.Context,
-    instance: InstanceArgument = None,
-    method: MethodOption = "auto",
-    objectives: ObjectivesOption = None,
-    limit: LimitOption = None,
-    evaluations: EvaluationsOption = None,
-    time_limit: TimeLimitOption = None,
-    seed: SeedOption = 1,
-    jobs: JobsOption = 1,
-    scheduler: SchedulerOption = None,
-    run_dir: RunDirOption = None,
-    points: PointsOption = None,
-    output: OutputOption = None,
+    instance: Annotated[
+        Path | None,
+        Argument(
+            metavar="INSTANCE",
+            help="Instance: a JSON file, or the name of one that `placeopt instances` lists.",
+            autocompletion=instance_names,
+        ),
+    ] = None,
+    method: Annotated[
+        str,
+        Option(help="How to solve it: see `placeopt methods`.", autocompletion=method_names),
+    ] = "auto",
+    objectives: Annotated[
+        str | None,
+        Option(
+            metavar="A,B",
+            help="Objectives to consider, in this order (default: all).",
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        Option(
+            metavar="GOAL<=VALUE",
+            help="Largest value allowed of an objective, such as latency_ms<=30: only plans inside "
+            "are searched, bounded and kept. Repeatable.",
+        ),
+    ] = None,
+    evaluations: Annotated[
+        int | None,
+        Option(help="Maximum plans to evaluate. Default: 50,000 (exact methods: 50 s)."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        Option(
+            metavar="SECONDS", help="Time limit of the whole run. What was found by then is kept."
+        ),
+    ] = None,
+    seed: Annotated[
+        int, Option(help="Random seed: the same seed and --evaluations give the same front.")
+    ] = 1,
+    jobs: Annotated[int, Option(help="Number of processes, for methods that can use several.")] = 1,
+    scheduler: Annotated[
+        str | None,
+        Option(metavar="tcp://HOST:PORT", help="Run on a Dask cluster instead of --jobs."),
+    ] = None,
+    run_dir: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="Checkpoint folder. Run the same command again to resume.",
+        ),
+    ] = None,
+    points: Annotated[
+        str | None,
+        Option(
+            metavar="N|all",
+            help="Maximum points to write (default 500; 2,000 with --certify).",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, Option("-o", "--output", help="Front file to write (default: stdout).")
+    ] = None,
     plot: PlotOption = None,
-    param: ParamOption = None,
-    max_moves: MaxMovesOption = None,
-    min_saving_per_move: MinSavingPerMoveOption = None,
-    policy: PolicyOption = None,
-    start: StartOption = None,
-    certify: CertifyOption = False,
-    reference: ReferenceOption = None,
+    param: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KEY=VALUE",
+            help="Parameter of the method: see `placeopt methods NAME`. Repeatable.",
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        Option(
+            metavar="FILE|NAME",
+            help="--method policy: the trained policy.",
+            autocompletion=policy_names,
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        Option(metavar="FRONT", help="Start the search from the plans of this front."),
+    ] = None,
+    certify: Annotated[
+        bool, Option("--certify", help="Prove how far from optimal the front can be.")
+    ] = False,
+    reference: Annotated[
+        str | None,
+        Option(
+            metavar="A,B",
+            help="Fixed reference point for the convergence trace; use the same one for runs you "
+            "will compare.",
+        ),
+    ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -207,9 +182,7 @@ def solve(
             "or make one: placeopt generate temporal -o mine.json"
         )
     keep = _points_to_keep(points or str(POINTS))
-    parameters = _method_parameters(param) | drop_none(
-        max_moves=max_moves, min_saving_per_move=min_saving_per_move, policy=policy
-    )
+    parameters = _method_parameters(param) | drop_none(policy=policy)
     corner = _corner(reference)
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
