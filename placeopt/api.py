@@ -29,6 +29,9 @@ from placeopt.parameters import Parameters
 
 #: Share of a time limit that is left to the proof of bounds.
 CERTIFY_SHARE = 0.4
+#: Of the time, what is left to look for plans of the same values that one would rather carry out;
+#: and how many plans are judged for it.
+PREFERRED_SHARE, PREFERRED_TRIES = 0.03, 200
 #: Share of a time limit that a proof leaves at least where the search goes on with it.
 GOING_ON_SHARE = 0.15
 #: Times that the proof took which are kept for the one that follows.
@@ -178,8 +181,11 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     """Run a method; what it leaves out is added: the start, a least-violating plan, a proof."""
     start = None if task.start is None else _projected(task.start, task)
     task = replace(task, start=start)
+    spec = task.problem.spec
+    preferred = spec.load("preferred")(task.problem) if spec.has("preferred") else None
+    share = CERTIFY_SHARE if certify else PREFERRED_SHARE if preferred else 0.0
     try:
-        front = with_plain_traces(_searched(task, method, parameters, certify))
+        front = with_plain_traces(_searched(task, method, parameters, share))
     except InfeasibleInstanceError as error:
         spent = task.budget.seconds, task.budget.evaluations
         facts = Run(method, task.seed, *spent, completed=True)
@@ -191,6 +197,8 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
     if not front.points and front.rejected is None:
         quick = _quick_answer(task)
         front = replace(front, points=quick.points, rejected=quick.rejected)
+    if preferred:
+        front = _with_preferred(front, task, preferred)
     if certify and whole.completed:
         front = _certified(front, task, whole)
     elif certify:
@@ -217,13 +225,27 @@ def _inside(front: Front, task: Task[Problem]) -> Front:
     return result
 
 
-def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
-    """Run a method; if a proof follows, in a share of the time, and kept before it begins."""
+def _with_preferred(
+    front: Front, task: Task[Problem], preferred: Callable[[Plan, int], tuple[Plan, int]]
+) -> Front:
+    """Return the front with plans of the same values that one would rather carry out."""
+    points, left = [], PREFERRED_TRIES
+    for point in front.points:
+        plan = point.plan
+        if left and not task.budget.out_of_time:
+            plan, tried = preferred(plan, left)
+            left -= tried
+        points.append(replace(point, plan=plan))
+    return replace(front, points=tuple(points))
+
+
+def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], left: float) -> Front:
+    """Run a method; a share of the time is left for what follows, which takes up what was found."""
     from placeopt.portfolio import run_method
 
-    if not certify:
+    if not left:
         return run_method(method, task, parameters)
-    run = partial(run_method, method, _with_time_to_certify(task), parameters)
+    run = partial(run_method, method, _with_time_left(task, left), parameters)
     return task.part("search").stages().do(method, run)
 
 
@@ -266,13 +288,13 @@ def _quick_answer(task: Task[Problem]) -> Front:
     return quick(replace(task, budget=budget, start=None))
 
 
-def _with_time_to_certify(task: Task[Problem]) -> Task[Problem]:
-    """Return the task on a share of its seconds, so that the limit covers the proof as well."""
+def _with_time_left(task: Task[Problem], share: float) -> Task[Problem]:
+    """Return the task without a share of its seconds, so that the limit covers what follows."""
     if task.budget.seconds_limit is None:
         return task
     left = task.budget.evaluations_left
     evaluations = None if math.isinf(left) else int(left)
-    return replace(task, budget=task.budget.share(1 - CERTIFY_SHARE, evaluations))
+    return replace(task, budget=task.budget.share(1 - share, evaluations))
 
 
 def _going_on(

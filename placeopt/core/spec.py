@@ -163,6 +163,10 @@ class ProblemSpec:
         first, as `placeopt.core.fronts.certificate.Bounds`.
     gap_of : str or None
         The objective of which certified points tell the gap; None keeps their own.
+    preferred : str or None
+        ``function(problem)``: None, or a function that is given a plan and how many plans it may
+        judge, and returns a plan of the same values that one would rather carry out, and how many
+        it judged.
     auto : str, tuple of (str, float) or None
         What ``auto`` runs: a method, or several in turn, each with its share of the budget that is
         left and from the points of those before; or ``"module:function"``: ``function(problem)``
@@ -191,6 +195,7 @@ class ProblemSpec:
     summary: Entry | None = None
     bounds: Entry | None = None
     gap_of: str | None = None
+    preferred: Entry | None = None
     auto: str | tuple[tuple[str, float], ...] | None = None
     auto_alone: str | None = None
     quick: str = "greedy"

@@ -18,6 +18,7 @@ SPEC = ProblemSpec(
     summary="placeopt.rolling_update.views",
     bounds="placeopt.rolling_update.decomposition:bounds",
     gap_of="node_cost",
+    preferred="placeopt.rolling_update.zones:preferred",
     auto="decomposition",
     quick="repack",
     methods=(

@@ -263,3 +263,31 @@ def test_descents_that_meet_nothing_new_end_the_search_for_further_plans() -> No
     """Without any limit, too: a small instance has few deployments."""
     plans = list(further_plans(RollingUpdate.generate(1, applications=4), Budget(), seed=1))
     assert plans and len({str(plan) for plan in plans}) == len(plans)
+
+
+@pytest.mark.parametrize("method", ["auto", "repack", "nsga2"])
+def test_replicas_of_a_group_stay_in_more_zones_where_that_costs_nothing(method: str) -> None:
+    """A node that hosts one replica goes; where it goes instead is the same to every goal."""
+
+    def service(name: str, node: str, *groups: str) -> dict[str, Any]:
+        size = {"cpu_millicores": 1000, "memory_mib": 1}
+        return {"name": name, "node": node, **size, "groups": list(groups)}
+
+    def node(name: str, zone: str, cores: int) -> dict[str, Any]:
+        size = {"cpu_millicores": 1000 * cores, "memory_mib": 9}
+        return {"name": name, "cluster": zone, **size, "price": 1}
+
+    services = [service("w1", "n0", "web"), service("w2", "n1", "web")]
+    services += [service("d", "n1"), service("e", "n2"), service("f", "n2")]
+    problem = RollingUpdate(
+        name="zones",
+        nodes=[node("n0", "a", 1), node("n1", "a", 3), node("n2", "b", 3)],
+        applications=[{"name": "shop", "microservices": services}],
+    )
+    front = placeopt.solve(problem, method, evaluations=500)
+    for point in front.points:
+        assert problem.evaluate(point.plan).values == point.values
+        if point.values[:2] == (2.0, 1.0):
+            (step,) = point.plan["steps"]
+            assert (step["microservice"], step["to"]) == ("w1", "n2")
+    assert (2.0, 1.0, 0.0) in [point.values for point in front.points]

@@ -13,6 +13,7 @@ from placeopt.core.fronts.values import Plan
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.origin import key
 from placeopt.rolling_update.order import plan_moves
+from placeopt.rolling_update.zones import in_more_zones
 
 #: Plans that are tried to keep replicas in more zones.
 _TRIED = 200
@@ -120,22 +121,13 @@ def _is_as_good(other: Situation, base: Situation) -> bool:
 
 
 def _in_more_zones(base: Situation) -> Situation:
-    """Return a plan whose replicas of one workload end in as many zones as swaps and shifts find.
+    """Return a plan of the same cost and starts whose replicas end in more zones, if any."""
 
-    A pod that moves goes to another node that is in use at the end, or two of them change places.
-    """
-    tried, found = 0, True
-    while found:
-        found = False
-        for steps in _changed(base):
-            other = replace(base, plan=base.problem.plan(steps))
-            tried += 1
-            if tried > _TRIED:
-                return base
-            if _is_as_good(other, base) and _zones(other) > _zones(base):
-                base, found = other, True
-                break
-    return base
+    def is_as_good(plan: Plan) -> bool:
+        return _is_as_good(replace(base, plan=plan), base)
+
+    plan, _ = in_more_zones(base.problem, _workloads(base), base.plan, is_as_good, _TRIED)
+    return base if plan is base.plan else replace(base, plan=plan)
 
 
 def _workloads(base: Situation) -> list[int]:
@@ -144,47 +136,3 @@ def _workloads(base: Situation) -> list[int]:
     names = [items[key(name, part)] for part, name in base.problem.arrays.names]
     number: dict[tuple[str, str, str], int] = {}
     return [number.setdefault((i.namespace, i.kind, i.name), len(number)) for i in names]
-
-
-def _zones(base: Situation) -> int:
-    """Return in how many zones workloads are at the end, in all."""
-    zone = [node.cluster for node in base.problem.nodes]
-    ends = zip(_workloads(base), base.final.tolist(), strict=True)
-    return len({(workload, zone[n]) for workload, n in ends if n >= 0})
-
-
-def _changed(base: Situation) -> Iterator[list[tuple[int, int]]]:
-    """Yield the steps with another end of a pod that would bring its workload into a new zone."""
-    a, end, steps = base.problem.arrays, base.final, base.steps
-    zone, workload = [node.cluster for node in base.problem.nodes], _workloads(base)
-    replicas, covered = Counter(workload), set[tuple[int, str]]()
-    for m, n in enumerate(end.tolist()):
-        if n >= 0:
-            covered.add((workload[m], zone[n]))
-    last = {m: k for k, (m, _) in enumerate(steps)}
-    free = a.capacity.copy()
-    for m, n in enumerate(end.tolist()):
-        if n >= 0:
-            free[n] -= a.new[m] if m in last else a.old[m]
-    used = [n for n in np.unique(end[end >= 0]).tolist() if not a.shut[n]]
-    movers = [m for m in last if end[m] >= 0 and replicas[workload[m]] > 1]
-    for m in movers:
-        for n in used:
-            if (workload[m], zone[n]) in covered or not a.may_host(m)[n]:
-                continue
-            if (a.new[m] <= free[n]).all():
-                yield _ending(steps, last, {m: n})
-            for other in last:
-                gives = end[other] == n and (a.new[m] <= free[n] + a.new[other]).all()
-                if gives and (a.new[other] <= free[end[m]] + a.new[m]).all():
-                    yield _ending(steps, last, {m: n, other: int(end[m])})
-
-
-def _ending(
-    steps: list[tuple[int, int]], last: dict[int, int], ends: dict[int, int]
-) -> list[tuple[int, int]]:
-    """Return the steps with other ends of some microservices."""
-    results = list(steps)
-    for m, n in ends.items():
-        results[last[m]] = (m, n)
-    return results
