@@ -256,6 +256,57 @@ def test_replicas_that_are_ready_are_counted() -> None:
     assert broken_by(document, (1, None), (0, 0), (2, 0)) == [("replicas", 1.0)]
 
 
+def test_more_replicas_may_come_than_go() -> None:
+    """No more have to be ready on the way than there were."""
+    services = "applications__0__microservices"
+    document = update(nodes__0__cpu_millicores=9)
+    more = [document["applications"][0]["microservices"][0] | {"name": f"m{k}"} for k in (3, 4)]
+    document["applications"][0]["microservices"] += [one | {"node": None} for one in more]
+    for path, value in {f"{services}__{k}__replica_of": "m" for k in (0, 1, 3, 4)}.items():
+        at(document, path.replace("__", "."), value)
+    at(document, f"{services}__1__removed".replace("__", "."), True)
+    assert broken_by(document, (3, 0), (1, None), (4, 0)) == []
+    assert broken_by(document, (1, None), (3, 0), (4, 0)) == [("replicas", 1.0)]
+
+
+def test_a_latency_at_its_limit_is_legal_where_another_is_not() -> None:
+    names = {"from": "m0", "to": "m1", "max_latency_ms": 5}
+    document = update(
+        applications__0__flows=[names],
+        **{f"nodes__{k}__cluster": f"c{k}" for k in range(3)},
+        cluster_latency_ms={"c0": {"c1": 5, "c2": 6}, "c1": {"c2": 1}},
+    )
+    assert broken_by(document) == []
+    assert broken_by(document, (1, 2)) == [("latency", pytest.approx(0.2))]
+
+
+def test_a_restart_on_the_first_node_asks_whether_that_is_allowed() -> None:
+    """At the end as on the way; what is left alone is forgiven."""
+    document = update(
+        node_sets={"others": ["n1", "n2"]}, applications__0__microservices__0__allowed="others"
+    )
+    assert broken_by(document) == []
+    assert broken_by(document, (0, 0)) == [("rule", 1.0)] * 2
+
+
+def test_what_is_not_on_a_node_counts_in_no_limit() -> None:
+    """Where a new microservice still waits, that alone is told."""
+    limit = {"name": "few", "amounts": {"n0": 1, "n1": 1, "n2": 1}, "share": 1.0}
+    document = update(limits=[limit], applications__0__microservices__2__node=None)
+    assert broken_by(document) == [("waiting", 1.0)]
+
+
+def test_room_without_a_node_is_short_by_a_share() -> None:
+    """24 of 18 are needed; where nothing runs, nothing is short."""
+    size = {f"applications__0__microservices__{k}__cpu_millicores": 8 for k in range(3)}
+    assert broken_by(update(survival={"room": True}, **size)) == [
+        ("survival", pytest.approx(1 / 3))
+    ]
+    gone = {f"applications__0__microservices__{k}__removed": True for k in range(3)}
+    stops = [(k, None) for k in range(3)]
+    assert broken_by(update(survival={"room": True}, **gone), *stops) == []
+
+
 def test_what_is_to_be_removed_starts_nowhere() -> None:
     """Not on the first node either, even if it ends in time."""
     document = update(applications__0__microservices__1__removed=True)
@@ -325,9 +376,14 @@ def test_machines_are_judged_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     document["offers"][0]["max_instances"] = 2
     plan = copy.deepcopy(PLANS["temporal"])
     plan["starts"]["big"] = 0
+    document["offers"][0]["max_instances"] = 3
+    document["requests"].append(document["requests"][0] | {"name": "last", "replicas": 1})
+    plan["starts"]["last"] = 0
     plan["instances"].append(plan["instances"][0] | {"replicas": [["big", 0], ["big", 1]]})
+    plan["instances"].append(plan["instances"][0] | {"replicas": [["last", 0]]})
     whole = from_document(document).evaluate(plan)
     assert [violation.kind for violation in whole.violations] == ["cpu-capacity"]
+    assert "instances[1]" in whole.violations[0].message
     monkeypatch.setattr("placeopt.temporal.referee.LOADS_AT_ONCE", 1)
     assert from_document(document).evaluate(plan) == whole
 
@@ -370,6 +426,8 @@ def test_a_delay_that_is_not_known_is_no_delay() -> None:
         v.kind: v.amount for v in from_document(document).evaluate({"placement": there}).violations
     }
     assert kinds == {"unreachable": 1.0, "flow-delay": 1.0}
+    late = from_document(document).evaluate({"placement": there}).violations[-1]
+    assert "no delay is known" in late.message
     nowhere = from_document(document).evaluate({"placement": {"camera": {}}})
     assert nowhere.values == (0.0, 0.0) and len(nowhere.violations) == 2
 
