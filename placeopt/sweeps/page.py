@@ -236,7 +236,7 @@ def _runs(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], DataFrame]:
     runs = frame(rows).assign(budget=[tables.in_words(*limit) for limit in limits])
     fronts = runs.dropna(subset="hypervolume")
     groups = fronts.set_index(["instance", "seed"]).groupby(["method", "budget"], sort=False)
-    return dict(iter(groups))
+    return {(str(method), str(budget)): own for (method, budget), own in groups}
 
 
 def _shared(runs: Iterable[DataFrame]) -> Any:
