@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hands import Hand
 from typer.testing import CliRunner
 
 import placeopt
@@ -24,6 +25,7 @@ from placeopt.core.fronts import words
 from placeopt.core.fronts.certificate import OWN_SECONDS, Bounds, certified
 from placeopt.core.fronts.front import Front
 from placeopt.core.problem import Problem
+from placeopt.core.runs.compiling import Clock
 
 SHIPPED = {
     "temporal": "toy",
@@ -180,3 +182,21 @@ def test_a_certificate_has_time_of_its_own() -> None:
     for budget in (used, Budget(seconds=3)):
         certified(problem, front, budget, looks, None)
     assert seen[0] == OWN_SECONDS and seen[1] is not None and 0 < seen[1] <= 3
+
+
+@pytest.mark.parametrize(("passed", "left"), [(0.0, 3.0), (2.5, 0.5), (4.0, -1.0)])
+def test_a_certificate_says_its_own_seconds(passed: float, left: float) -> None:
+    """Those before it do not count, and it has no more than the run has left."""
+    problem, front = quick_front()
+    hand = Hand()
+    budget = Budget(seconds=3, clock=Clock(hand))
+    hand.passes(passed)
+    seen: list[float] = []
+
+    def looks(problem: Problem, front: Front, budget: Budget) -> Iterator[Bounds]:
+        seen.append(budget.seconds_left)
+        hand.passes(0.25)
+        yield Bounds(np.empty((0, 2)))
+
+    run = certified(problem, front, budget, looks, None).runs[-1]
+    assert run.seconds == 0.25 and seen == [max(left, 0.0)]

@@ -137,6 +137,10 @@ def test_cancelling_stops_every_kind_of_run() -> None:
         (None, -1.0),
         (None, math.inf),
         (None, math.nan),
+        (True, None),
+        ("5", None),
+        (None, True),
+        (None, "5"),
     ],
 )
 def test_limits_that_are_none_are_refused(evaluations: int | None, seconds: float | None) -> None:
@@ -177,3 +181,20 @@ def test_what_an_earlier_process_spent_counts() -> None:
     assert (whole.evaluations, whole.seconds, whole.seconds_left) == (30, 5.0, 15.0)
     share = whole.share()
     assert (share.evaluations_limit, share.seconds_limit) == (70, 15.0)
+
+
+def test_a_witness_sees_what_is_found() -> None:
+    """Nothing where nothing is; a budget without one goes on."""
+    seen: list[object] = []
+
+    class Sees:
+        def see(self, seconds: float, evaluations: int, found: object) -> None:
+            seen.append((evaluations, found))
+
+    budget, found = Budget(evaluations=9), object()
+    budget.report("", found)  # type: ignore[arg-type]
+    budget.witness = Sees()  # type: ignore[assignment]
+    budget.spend(2)
+    budget.report("")
+    budget.report("", found)  # type: ignore[arg-type]
+    assert seen == [(2, found)]

@@ -13,6 +13,9 @@ from placeopt.kubernetes.admission import NOTHING_ASKED
 from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.origin import OriginItem
 from placeopt.kubernetes.pinned import (
+    Interruption,
+    KnownBudget,
+    broken_budgets,
     budgets_by_pod,
     budgets_of,
     hold_by_budgets,
@@ -140,3 +143,28 @@ def test_the_origin_names_the_pods_of_a_budget(tmp_path: Path) -> None:
     assert (budget.namespace, budget.name, budget.allowed) == ("shop", "b", 1)
     assert budget.items == tuple(items)
     assert origin_budgets(read, units(read, RULES), {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("steps", "broken"),
+    [
+        ("-a +a -b +b", []),
+        ("-a -b", [2]),
+        ("-a -a +a -b", []),  # a pod that is down is not missing twice
+        ("+a -b", []),  # what comes up was never missing
+        ("+a +b +a", []),
+        ("-a -b +a -a", [2, 4]),
+        ("-a -b -c", [2, 3]),
+        ("-a -b -b", [2]),
+    ],
+)
+def test_one_pod_may_be_missing_at_a_time(steps: str, broken: list[int]) -> None:
+    """Steps are downs and ups; a message names the step, the budget and what is missing."""
+    budget = KnownBudget("shop/b", 1)
+    made = [
+        (Interruption(k, who, f"pod {who}", sign == "-", sign == "+"), [budget])
+        for k, (sign, who) in enumerate(steps.split(), 1)
+    ]
+    found = broken_budgets(made)
+    assert [int(text.split()[1]) for text in found] == broken
+    assert all("shop/b allows 1 of its pods to be missing" in text for text in found)
