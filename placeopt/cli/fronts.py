@@ -15,7 +15,7 @@ from typer import Argument, Option
 from placeopt.cli.commands import LOOK, add
 from placeopt.cli.completion import instance_names, words
 from placeopt.cli.front_view import about_plan, next_commands, page_of
-from placeopt.cli.plans import index_of, replayed
+from placeopt.cli.plans import index_of, plan_in
 from placeopt.cli.screen import (
     AsJson,
     InstanceFile,
@@ -42,7 +42,7 @@ from placeopt.core.fronts.words import counted
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
-    from placeopt.core.fronts.values import Objective, Point
+    from placeopt.core.fronts.values import Objective, Plan, Point
     from placeopt.core.problem import Problem
 
 Fronts = Annotated[list[Path], Argument(metavar="FRONT...", help="Fronts of one instance.")]
@@ -87,8 +87,7 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
 
     problem = registry.read(instance)
     document = read_json(plans)
-    document = replayed(problem, document, plans) or document
-    if isinstance(document, dict) and "format" in document:
+    if what_is(document) == "a front":
         front = Front.from_document(document, plans)
         front.require(problem.instance_name, str(plans))
         verdicts = [
@@ -99,11 +98,7 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
             verdicts.append(_verdict(problem, front.rejected.plan, f"{plans}: rejected.plan"))
         document = {"instance": problem.name, "points": verdicts}
     else:
-        if (what := what_is(document)) is not None:
-            remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
-            raise DocumentError(f"this is {what}, not a plan", file=str(plans), remedy=remedy)
-        plan = document["plan"] if isinstance(document, dict) and "plan" in document else document
-        verdicts = [_verdict(problem, plan, str(plans))]
+        verdicts = [_verdict(problem, plan_in(plans, problem, None), str(plans))]
         document = verdicts[0]
     if for_people(as_json):
         _show_verdicts(problem, verdicts)
@@ -119,13 +114,7 @@ def evaluate(instance: InstanceFile, plans: Plans, as_json: AsJson = False) -> N
         )
 
 
-def _verdict(problem: Problem, plan: Any, where: str) -> dict[str, Any]:
-    if not isinstance(plan, dict):
-        raise DocumentError(
-            "not a plan",
-            file=where,
-            remedy=f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`",
-        )
+def _verdict(problem: Problem, plan: Plan, where: str) -> dict[str, Any]:
     try:
         evaluation = problem.evaluate(plan)
     except DocumentError as error:

@@ -53,16 +53,13 @@ def plan_in(path: Path, problem: Problem, point: str | None) -> Plan:
     if (steps := replayed(problem, document, path)) is not None:
         return steps
     plan = document.get("plan", document) if isinstance(document, dict) else document
-    if not isinstance(plan, dict) or (what := what_is(document)) is not None:
-        remedy = (
-            "give a front, a point as `placeopt pick` prints it, or a plan; "
-            f"see `placeopt schema {problem.problem} --plan`"
-        )
-        raise DocumentError(
-            "not a plan" if not isinstance(plan, dict) else f"this is {what}, not a plan",
-            file=str(path),
-            remedy=remedy,
-        )
+    file = str(path)
+    if not isinstance(plan, dict):
+        remedy = f"a plan is a JSON object; see `placeopt schema {problem.problem} --plan`"
+        raise DocumentError("not a plan", file=file, remedy=remedy)
+    if (what := what_is(document)) is not None:
+        remedy = "give a front, a point as `placeopt pick` prints it, a plan, or exported steps"
+        raise DocumentError(f"this is {what}, not a plan", file=file, remedy=remedy)
     return plan
 
 

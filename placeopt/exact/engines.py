@@ -46,7 +46,8 @@ class Basis:
 class Reply:
     """What a solver says.
 
-    `status` is ``optimal``, ``feasible``, ``infeasible``, ``unbounded``, ``unknown`` or ``error``.
+    `status` is ``optimal``, ``feasible``, ``infeasible``, ``unbounded``, ``endless`` (infeasible or
+    unbounded), ``unknown`` or ``error``.
     """
 
     status: str
@@ -263,7 +264,7 @@ class HighsEngine(Engine):
         if status == api.kUnbounded and not self._integer:
             return Reply("unbounded")
         if status in (api.kUnbounded, api.kUnboundedOrInfeasible):
-            return self._unbounded_or_infeasible()
+            return Reply("endless")
         if status in (api.kOptimal, api.kModelEmpty):
             return self._solution("optimal")
         if status in limits:
@@ -271,16 +272,6 @@ class HighsEngine(Engine):
         return Reply(
             "error", message=f"HiGHS ended with {self.highs.modelStatusToString(status)!r}"
         )
-
-    def _unbounded_or_infeasible(self) -> Reply:
-        """Find out which: without costs nothing is unbounded."""
-        columns = self.highs.getNumCol()
-        self.highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), np.zeros(columns))
-        self.highs.run()
-        api, status = self._api.HighsModelStatus, self.highs.getModelStatus()
-        if status in (api.kInfeasible, api.kOptimal):
-            return Reply("infeasible" if status == api.kInfeasible else "unbounded")
-        return Reply("error", message="HiGHS cannot tell unbounded from infeasible")
 
     def _solution(self, status: str) -> Reply:
         info, solution = self.highs.getInfo(), self.highs.getSolution()
@@ -409,7 +400,7 @@ class ScipEngine(Engine):
         if status in ("infeasible", "unbounded"):
             return Reply(status)
         if status == "inforunbd":
-            return self._unbounded_or_infeasible()
+            return Reply("endless")
         if status not in ("optimal", "gaplimit", *_SCIP_LIMITS):
             return Reply("error", message=f"SCIP ended with {status!r}")
         x = None
@@ -423,16 +414,6 @@ class ScipEngine(Engine):
         if status in ("optimal", "gaplimit"):
             return Reply("optimal", x, bound)
         return Reply("unknown" if x is None else "feasible", x, bound)
-
-    def _unbounded_or_infeasible(self) -> Reply:
-        """Find out which: without costs nothing is unbounded."""
-        self.model.freeTransform()
-        self.model.setObjective(0.0)
-        self.model.optimizeNogil()
-        status = self.model.getStatus()
-        if status in ("infeasible", "optimal"):
-            return Reply("infeasible" if status == "infeasible" else "unbounded")
-        return Reply("error", message="SCIP cannot tell unbounded from infeasible")
 
 
 def _open(bounds: np.ndarray) -> list[float | None]:

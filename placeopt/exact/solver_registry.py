@@ -133,19 +133,10 @@ class AppsiEngine(Engine):
         if ended in ("infeasible", "unbounded"):
             return Reply(ended)
         if ended == "infeasibleOrUnbounded":
-            return self._unbounded_or_infeasible()
+            return Reply("endless")
         if ended in ("optimal", "maxTimeLimit", "maxIterations", "interrupted"):
             return self._solution("optimal" if ended == "optimal" else "feasible")
         return Reply("error", message=f"the solver ended with {ended!r}")
-
-    def _unbounded_or_infeasible(self) -> Reply:
-        """Find out which: without costs nothing is unbounded."""
-        self._model.cost.expr = 0.0 * self._model.x[0]
-        self.run()
-        ended = self._results.termination_condition.name
-        if ended in ("infeasible", "optimal"):
-            return Reply("infeasible" if ended == "infeasible" else "unbounded")
-        return Reply("error", message="the solver cannot tell unbounded from infeasible")
 
     def _solution(self, status: str) -> Reply:
         program, settings = self._program, self._settings

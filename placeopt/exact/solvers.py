@@ -29,7 +29,7 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError, require_known
-from placeopt.exact.engines import Basis, Engine, HighsEngine, Reply, Settings
+from placeopt.exact.engines import Engine, HighsEngine, Reply, Settings
 from placeopt.exact.program import Program
 from placeopt.exact.solver_registry import ENGINES
 
@@ -51,8 +51,8 @@ _VALUE_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
-    """What is known after a solve.
+class Outcome(Reply):
+    """What is known after a solve: a `Reply` that was checked.
 
     Attributes
     ----------
@@ -61,29 +61,23 @@ class Outcome:
         ``infeasible``, ``unbounded``, or ``unknown`` (stopped without a solution).
     x : ndarray or None
         The solution, whole where it must be whole.
-    objective : float
-        Value of `x`; inf without one.
     bound : float
         Proven lower bound; inf where infeasible.
-    seconds : float
-    attempts : int
-        Solver calls made, retries included.
     row_duals, reduced_costs : ndarray or None
         Of a linear program, when asked for: a dual is the change of the optimum per unit of the
         row's right-hand side.
     basis : Basis or None
         With the duals.
+    objective : float
+        Value of `x`; inf without one.
+    seconds : float
+    attempts : int
+        Solver calls made, retries included.
     """
 
-    status: str
-    x: np.ndarray | None = None
     objective: float = math.inf
-    bound: float = -math.inf
     seconds: float = 0.0
     attempts: int = 1
-    row_duals: np.ndarray | None = None
-    reduced_costs: np.ndarray | None = None
-    basis: Basis | None = None
 
 
 def solve(
@@ -163,6 +157,9 @@ def _solve_with_retries(
             return Outcome("unknown", seconds=time.perf_counter() - begun, attempts=attempt - 1)
         setting = replace(settings, seconds=left, presolve=presolve, seed=settings.seed + other)
         reply = _attempt(solver, program, setting, start, budget)
+        if reply.status == "endless":
+            left = max(1e-3, _seconds_left(begun, settings.seconds, budget))
+            reply = _told_apart(solver, program, replace(setting, seconds=left), budget)
         outcome, message = _verified_outcome(program, reply, setting)
         if outcome is not None:
             return replace(outcome, seconds=time.perf_counter() - begun, attempts=attempt)
@@ -192,6 +189,17 @@ def _attempt(
     ) as error:  # whatever a solver's own interface raises is a failure of this attempt
         return Reply("error", message=f"{type(error).__name__}: {error}")
     return _run(engine, settings.seconds, budget)
+
+
+def _told_apart(solver: str, program: Program, settings: Settings, budget: Budget | None) -> Reply:
+    """Return whether a program is infeasible or unbounded: without costs nothing is unbounded."""
+    free = replace(program, c=np.zeros_like(program.c))
+    status = _attempt(solver, free, settings, None, budget).status
+    if status in ("optimal", "feasible"):
+        return Reply("unbounded")
+    if status in ("infeasible", "unknown"):
+        return Reply(status)
+    return Reply("error", message=f"{solver} cannot tell unbounded from infeasible")
 
 
 def _run(engine: Engine, seconds: float, budget: Budget | None) -> Reply:
@@ -231,7 +239,7 @@ def _verified_outcome(
     HiGHS 1.16.0 may lose the offset that its presolve finds where it is given a start: it takes a
     part of the value for the whole, and calls the start optimal.
     """
-    if reply.status == "error":
+    if reply.status in ("error", "endless"):
         return None, reply.message
     if reply.status == "infeasible":
         return Outcome("infeasible", bound=math.inf), ""
@@ -252,16 +260,8 @@ def _verified_outcome(
     apart = abs(objective - reply.bound)
     if reply.status == "optimal" and _allowed(objective, settings) < apart < math.inf:
         return None, f"optimal at {objective:.9g}, but proven is {reply.bound:.9g}"
-    bound = min(reply.bound, objective)
-    return Outcome(
-        reply.status,
-        x,
-        objective,
-        bound,
-        row_duals=reply.row_duals,
-        reduced_costs=reply.reduced_costs,
-        basis=reply.basis,
-    ), ""
+    known = vars(reply) | {"x": x, "bound": min(reply.bound, objective)}
+    return Outcome(**known, objective=objective), ""
 
 
 def _allowed(objective: float, settings: Settings) -> float:
