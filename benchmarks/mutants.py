@@ -271,7 +271,10 @@ def main() -> None:
         for what in map(str, trial.survived):
             shown = what.replace("|", "\\|")
             survivors.append((f"`{name}.py`", f"`{shown}`", known.get(name, {}).get(what, "")))
-    told = f"{len(drawn) - len(survivors)} of {len(drawn)} faults are noticed"
+    same = sum(bool(why) for *_, why in survivors)
+    told = (
+        f"{len(drawn) - len(survivors)} of {len(drawn)} faults are noticed, {same} change nothing"
+    )
     print(told)
     if not asked.only:
         told += f"; they were drawn from {len(there)}."

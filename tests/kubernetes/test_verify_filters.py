@@ -502,3 +502,38 @@ def test_new_requests_are_what_a_copy_asks_for(
     refused = verify(step(objects, requests={"c": new}), load([written(tmp_path, objects)]))
     assert [one.text for one in refused] == ([] if not text else [refused[0].text])
     assert not text or f"Insufficient {text}" in refused[0].text
+
+
+def test_what_a_copy_leaves_is_given_back_to_its_quota_once(tmp_path: Path) -> None:
+    """Two pods of three: one moves, a third starts, a fourth may not."""
+    objects = [N1, N2, asking("a-1", "n1", cpu="100m"), asking("web-1", "n1", cpu="100m")]
+    objects.append(quota(**{"pods": "2", "requests.cpu": "200m"}))
+    document = moves(objects, ("a-1", "n1", "n2"), ("web-2", None, "n2"), ("web-3", None, "n2"))
+    refused = verify(document, load([written(tmp_path, objects)]))
+    assert [one.step for one in refused] == [3] and "ResourceQuota shop/q" in refused[0].text
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "broken"),
+    [("Deployment", "n1", 0), ("StatefulSet", "n1", 1), ("StatefulSet", None, 0)],
+)
+def test_only_what_ends_before_its_copy_runs_is_missing(
+    kind: str, source: str | None, broken: int, tmp_path: Path
+) -> None:
+    objects = [N1, N2, pod("web-1", "n1"), pod("web-2", "n1"), budget(maxUnavailable=0)]
+    document = moves(objects, ("web-2", source, "n2"))
+    record = document.steps[0]
+    workload = record.workload.model_copy(update={"kind": kind})  # type: ignore[union-attr]
+    document.steps[0] = record.model_copy(update={"workload": workload, "pod": "web-2"})
+    assert len(budgets_broken(document, load([written(tmp_path, objects)]))) == broken
+
+
+@pytest.mark.parametrize(("cpu", "refused"), [("4", 0), ("5", 1)])
+def test_a_pod_that_waits_is_asked_for_as_it_is(cpu: str, refused: int, tmp_path: Path) -> None:
+    """Not as the template of its workload, which asks for less since."""
+    waits = waiting("web-2")
+    waits["spec"]["containers"][0]["resources"]["requests"] = {"cpu": cpu}
+    objects = [N1, N2, WEB_1, rollout(1), waits]
+    document = moves(objects, ("web-2", None, "n2"))
+    document.steps[0] = document.steps[0].model_copy(update={"pod": "web-2"})
+    assert len(verify(document, load([written(tmp_path, objects)]))) == refused
