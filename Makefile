@@ -16,9 +16,8 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Tests that call kernels directly, and that reach them from documents, for the run with checked indices.
 KERNEL_TESTS := tests/core/test_kernels.py tests/temporal/exact tests/rolling_update/test_packing.py \
-	tests/multi_cluster/test_simulator.py tests/edge_cloud/test_kernels.py \
-	tests/edge_cloud/test_columns.py tests/edge_cloud/test_homes.py tests/edge_cloud/test_diving.py \
-	tests/backtest/test_twin.py tests/backtest/test_execution.py tests/test_kernels_on_documents.py
+	tests/multi_cluster/test_sequence.py tests/edge_cloud/test_closing.py tests/edge_cloud/test_homes.py \
+	tests/edge_cloud/test_diving.py tests/backtest/test_twin.py tests/backtest/test_execution.py tests/test_kernels_on_documents.py
 
 # The core, and every problem's instance, encoder, decisions and model: what most changes can break.
 QUICK_TESTS := tests/test_architecture.py tests/test_public.py tests/test_instances.py tests/test_infeasible.py tests/core \

@@ -6,11 +6,11 @@ A hostile value is refused with one message or gives a front; nothing crashes or
 from __future__ import annotations
 
 import inspect
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hands import within
 
 import placeopt
 from placeopt import cli
@@ -84,15 +84,13 @@ def test_a_hostile_value_is_refused_or_works(
     method, kind, parameter = case
     for value in HOSTILE:
         given = GIVEN.get(method, {}) | {parameter.name: value}
-        began = time.process_time()
-        try:
-            front = placeopt.solve(instances[kind], method, evaluations=40, seconds=20, **given)
-        except placeopt.PlaceoptError as error:
-            assert len(str(error).splitlines()) == 1
-        else:
-            assert front.points or front.rejected is not None or front.reasons
-        # Of this process; compiling kernels takes most of it.
-        assert time.process_time() - began < 60, f"{label(case)}={value!r}"
+        with within(20, 40):  # compiling kernels takes most of it
+            try:
+                front = placeopt.solve(instances[kind], method, evaluations=40, seconds=20, **given)
+            except placeopt.PlaceoptError as error:
+                assert len(str(error).splitlines()) == 1
+            else:
+                assert front.points or front.rejected is not None or front.reasons
 
 
 @pytest.mark.parametrize(

@@ -10,40 +10,6 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud import search as heuristics
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.edge_cloud.search import balanced, longest_chord, weight_of
-
-
-def on_a_curve(seed: int, count: int = 12) -> np.ndarray:
-    """Return cost and latency of plans on a convex curve, and of as many above it."""
-    rng = np.random.default_rng(seed)
-    angle = np.sort(np.append(rng.random(count - 2), [0, 1])) * np.pi / 2
-    corners = np.column_stack((1 - np.sin(angle), 1 - np.cos(angle)))
-    inner = corners + rng.random(corners.shape) * 0.3 + 1e-3
-    return np.concatenate((corners, inner)) * [300.0, 20.0] + [70.0, 5.0]
-
-
-def test_balanced_sums_weigh_scaled_goals() -> None:
-    """Half of each is one weight to the other as the ranges are, whatever is dominated."""
-    values = np.array([[10.0, 9.0], [30.0, 5.0], [400.0, 400.0]])
-    half, less, more = balanced(values)
-    assert half / (1 - half) == pytest.approx(4 / 20)
-    assert less < half < more and weight_of(0.3, np.array([20.0, 4.0])) == less
-    assert balanced(values[:1]) == [] and longest_chord(values[:1], set()) is None
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_chords_join_neighbours_on_the_hull(seed: int) -> None:
-    """Two plans have the least sum, no third; the longest come first, none twice."""
-    values, tried, areas = on_a_curve(seed), set[float](), []
-    ranges = np.ptp(values[:12], axis=0)
-    while (weight := longest_chord(values, tried)) is not None:
-        tried.add(weight)
-        sums = values @ [weight, 1 - weight]
-        ends = np.flatnonzero(sums <= sums.min() + 1e-6)
-        assert len(ends) == 2
-        areas.append(float(np.ptp(values[ends], axis=0).prod() / ranges.prod()))
-    assert 2 < len(areas) < 12
-    assert areas == sorted(areas, reverse=True)
 
 
 def test_a_clock_closes_sums_in_the_middle() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 
 import numpy as np
 import pytest
-from edge_cloud_instances import optimum, random_instance, tiny
+from edge_cloud_instances import optimum, tiny
 from effort import tries
-from hands import Hand
+from hands import within
 
 from placeopt.core.budget import Budget
 from placeopt.core.runs.compiling import Clock
@@ -19,7 +18,7 @@ from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.edge_cloud.search import closing, lists
 from placeopt.edge_cloud.search import lists as charging
 from placeopt.edge_cloud.search import lists as patterns
-from placeopt.edge_cloud.search.lists import list_placements, new_listing
+from placeopt.edge_cloud.search.lists import new_listing
 from placeopt.edge_cloud.search.lns import PlanBuilder
 from placeopt.edge_cloud.search.placement import MOST_LOADS, MOST_SERVICES, Shapes, shapes
 from placeopt.edge_cloud.search.prices import Relaxation
@@ -38,119 +37,6 @@ def random_charges(known: Shapes, rng: np.random.Generator) -> np.ndarray:
     """Return charges of some shapes, (nodes, shapes)."""
     size = len(known.capacity), len(known.demand)
     return rng.random(size) * rng.integers(2, size=size) * rng.choice([0.1, 1.0, 10.0])
-
-
-def placements(
-    problem: EdgeCloud, known: Shapes, weight: float, charge: np.ndarray, application: int
-) -> dict[tuple[int, ...], float]:
-    """Return what all legal placements of an application cost, charged, by rules written anew."""
-    arrays, found = problem.arrays, {}
-    begin, end = arrays.first[application : application + 2]
-    distance = arrays.delay[arrays.source[application]]
-    for hosts in itertools.product(range(len(arrays.capacity)), repeat=int(end - begin)):
-        if not all(np.isfinite(distance[list(hosts)])):
-            continue
-        value = (1 - weight) * max(distance[list(hosts)])
-        for node in set(hosts):
-            mask = sum(1 << j for j, host in enumerate(hosts) if host == node)
-            own = [begin + j for j, host in enumerate(hosts) if host == node]
-            if (arrays.demand[own].sum(axis=0) > arrays.capacity[node]).any():
-                break
-            value += charge[node, known.of[application, mask]]
-            value += weight * (arrays.operating[node] * len(own))
-            value += weight * (arrays.network[node] * arrays.data[own].sum())
-        else:
-            for i in range(begin, end):
-                for flow in range(arrays.flow_first[i], arrays.flow_first[i + 1]):
-                    other = hosts[arrays.flow_other[flow] - begin]
-                    if arrays.delay[hosts[i - begin], other] > arrays.flow_limit[flow]:
-                        value = np.inf
-            if value < np.inf:
-                found[hosts] = value
-    return found
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_all_placements_up_to_a_limit_are_listed(seed: int) -> None:
-    """Once each, with their values; the best one is the best."""
-    problem, rng = random_instance(seed, 5, 4, missing=0.15), np.random.default_rng(seed)
-    arrays, known, weight = problem.arrays, known_of(problem), (0.0, 0.3, 1.0)[seed % 3]
-    charge, listing = random_charges(known, rng), new_listing(problem.arrays, 20_000)
-    fixed = arrays, known, weight, charge, 0, listing
-    for application in range(len(arrays.source)):
-        every = placements(problem, known, weight, charge, application)
-        best = list_placements(*fixed, application, 1e200, True, 10**6)
-        assert best == min(1, len(every))
-        if not every:
-            continue
-        assert listing.value[0] == pytest.approx(min(every.values()))
-        limit = float(np.quantile(list(every.values()), 0.6)) + 1e-7
-        count = list_placements(*fixed, application, limit, False, 10**6)
-        begin = arrays.first[application]
-        found = {}
-        for k in range(count):
-            hosts = np.zeros(arrays.first[application + 1] - begin, dtype=int)
-            for node, mask in zip(listing.nodes[k], listing.masks[k], strict=True):
-                hosts[(mask >> np.arange(len(hosts)) & 1 == 1) & (node >= 0)] = node
-            found[tuple(hosts.tolist())] = listing.value[k]
-        assert len(found) == count
-        assert found == pytest.approx({h: v for h, v in every.items() if v <= limit})
-    assert (listing.hosts == -1).all() and not listing.used.any()
-
-
-def test_a_list_that_is_too_long_is_refused() -> None:
-    """For want of room, and for want of steps; the next search is not disturbed."""
-    problem = tiny(1)
-    arrays, known = problem.arrays, known_of(problem)
-    charge = np.zeros((len(known.capacity), len(known.demand)))
-    for room, steps in ((3, 10**6), (10_000, 5)):
-        listing = new_listing(arrays, room)
-        fixed = arrays, known, WEIGHT, charge, 0, listing
-        assert list_placements(*fixed, 0, 1e200, False, steps) == -1
-        assert (listing.hosts == -1).all() and not listing.used.any()
-        assert list_placements(*fixed, 0, 1e200, True, 10**6) == 1
-
-
-def patterns_of(known: Shapes, node: int) -> list[tuple[int, ...]]:
-    """Return all patterns of a node: a shape or -1 for each application, that fit together."""
-    choices = [(-1, *range(*known.first[a : a + 2])) for a in range(len(known.of))]
-    return [
-        chosen
-        for chosen in itertools.product(*choices)
-        if (known.demand[[s for s in chosen if s >= 0]].sum(axis=0) <= known.capacity[node]).all()
-    ]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_patterns_are_filled_and_forgone_exactly(seed: int) -> None:
-    """Against all patterns of a node; completed charges have the same most."""
-    problem = EdgeCloud.generate(seed, applications=3, near=2, far=0, cloud=0, load=2.0)
-    known, rng = known_of(problem), np.random.default_rng(seed)
-    charge, fill = random_charges(known, rng), patterns.new_fill(known)
-    everyone = fill.everyone
-    forgone = patterns.forgone_everywhere(known, fill, charge)
-    raised = charge.copy()
-    patterns.complete(known, raised)
-    assert (raised >= charge).all() and (raised > charge).any()
-    for node in known.small:
-        slope, every = np.zeros_like(charge), patterns_of(known, int(node))
-        paid = [charge[node, [s for s in chosen if s >= 0]].sum() for chosen in every]
-        most = patterns.most_charged(known, fill, node, charge[node], everyone, slope[node])
-        assert most == pytest.approx(max(paid))
-        assert -(slope * charge).sum() == pytest.approx(most)
-        assert patterns.most_charged(
-            known, fill, node, raised[node], everyone, slope[node]
-        ) == pytest.approx(most)
-        for shape in range(len(known.demand)):
-            with_it = [
-                one - charge[node, shape]
-                for chosen, one in zip(every, paid, strict=True)
-                if shape in chosen
-            ]
-            if with_it:
-                assert forgone[node, shape] == pytest.approx(most - max(with_it))
-            else:
-                assert forgone[node, shape] > 1e200
 
 
 @pytest.mark.parametrize("seed", range(9))
@@ -190,31 +76,6 @@ def test_gaps_of_tiny_instances_are_closed(seed: int) -> None:
     assert other.bound == one.bound and np.array_equal(other.hosts, one.hosts)
 
 
-def test_slow_steps_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step of .05 s is followed by a look; quick ones are taken ten at a time."""
-    problem, taken = tiny(1), list[int]()
-    relaxation = Relaxation(problem)
-    prices = relaxation.ascend(WEIGHT, Budget(evaluations=1000), 30)
-    hosts = PlanBuilder(relaxation, np.random.default_rng(0)).build(prices)
-
-    def slow(*arguments: object) -> None:
-        lengths = arguments[-1]
-        assert isinstance(lengths, np.ndarray)
-        taken.append(len(lengths))
-        hand.passes(0.05 * len(lengths))
-
-    hand = Hand()
-    state = closing.Closing(prices.bound, 1e9, hosts)
-    for kernel, steps in ((slow, [1] * 4), (lambda *arguments: taken.append(0), [0] * 8)):
-        taken.clear()
-        monkeypatch.setattr(closing, "climb", kernel)
-        budget = Budget(seconds=0.2, clock=Clock(hand))
-        work = closing._new_work(relaxation, prices, state, budget)
-        assert work is not None
-        work._climb(work._charging, lists.no_lists(work._listing), np.zeros(65))
-        assert taken[: len(steps)] == steps and len(taken) <= 8
-
-
 @pytest.mark.parametrize("steps", [200, 1])
 def test_what_short_lists_prove_is_true(monkeypatch: pytest.MonkeyPatch, steps: int) -> None:
     """Where HiGHS chooses among the best placements alone, the others bound the optimum too.
@@ -243,7 +104,8 @@ def test_what_short_lists_prove_is_true(monkeypatch: pytest.MonkeyPatch, steps: 
 def test_a_crowded_edge_is_closed_within_seconds() -> None:
     """Prices leave some of it open; the search with a clock proves its plan optimal."""
     problem = EdgeCloud.generate(1, applications=12, near=8, far=2, cloud=1, load=0.4)
-    front = heuristics.lns(Task(problem, budget=Budget(seconds=30)), weight=0.01)
+    budget = Budget(seconds=30, clock=Clock(time.process_time))
+    front = heuristics.lns(Task(problem, budget=budget), weight=0.01)
     value = float((front.values @ [0.01, 0.99]).min())
     assert value == pytest.approx(optimum(problem, 0.01), rel=1e-6)
     proven = front.runs[0].parameters["weighted_bounds"][0]
@@ -257,9 +119,8 @@ def test_a_time_limit_is_kept(seconds: float) -> None:
     """Whatever of charges and lists it ends in; in seconds of this process."""
     problem = EdgeCloud.generate(1, applications=50, load=1.0)
     heuristics.lns(Task(tiny(1), budget=Budget(seconds=20.0)), weight=0.01)  # compiles
-    began = time.process_time()
-    heuristics.lns(Task(problem, budget=Budget(seconds=seconds)), weight=0.01)
-    assert time.process_time() - began < seconds + 2.5
+    with within(seconds, 2.5):
+        heuristics.lns(Task(problem, budget=Budget(seconds=seconds)), weight=0.01)
 
 
 def test_large_applications_are_left_alone() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_encoder, seeds
 from placeopt.core.task import Task
-from placeopt.edge_cloud.encoder import narrow, near_nodes
 from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.edge_cloud.search import greedy
 
@@ -105,19 +104,3 @@ def test_no_node_is_overlooked_where_many_are_full(make, load):
         np.testing.assert_array_equal(problem.hosts(encoder.decode(genes)), hosts)
         full += now_full
     assert full > 0
-
-
-@pytest.mark.parametrize("make", [hard, partial(EdgeCloud.generate, applications=30)])
-def test_codes_of_delays_are_in_the_order_of_the_delays(make):
-    problem = make(3, load=0.4)
-    near, delay = near_nodes(problem.arrays), problem.arrays.delay
-    np.testing.assert_array_equal(near.delays[near.code], delay)
-    assert (near.code.astype(int) <= near.last).sum() == np.isfinite(delay).sum()
-    assert narrow(np.arange(3), 2**16).dtype == np.uint16
-    assert narrow(np.arange(3), 2**16 + 1).dtype == np.int32
-
-
-def test_nodes_are_shared_by_microservices_that_need_no_list_of_their_own():
-    problem = EdgeCloud.generate(3, applications=30)
-    tables = build_encoder(problem).tables
-    assert len(tables.legal) < (tables.legal_end - tables.legal_first).sum() / 4

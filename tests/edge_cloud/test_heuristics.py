@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 
 import numpy as np
 import pytest
 from edge_cloud_instances import random_instance
+from hands import within
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -167,9 +167,8 @@ def test_a_time_limit_is_kept():
     for name, method in METHODS.items():
         small = EdgeCloud.generate(3, applications=2)
         method(Task(small, budget=Budget(evaluations=500)))  # compiles
-        began = time.process_time()
-        assert method(Task(problem, budget=Budget(seconds=0.5))).points, name
-        assert time.process_time() - began < 3, name
+        with within(0.5, 2.5):
+            assert method(Task(problem, budget=Budget(seconds=0.5))).points, name
 
 
 def test_instances_without_a_plan():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
+from hands import within
 
 import placeopt
 from placeopt.core.budget import Budget
@@ -95,9 +94,9 @@ def test_limits_on_machines_are_refused_by_name(problem):
 def test_a_time_limit_and_a_stop_return_what_is_there(problem):
     """Parts that were not searched are served by their first vectors."""
     placeopt.solve(problem, "sharded", **FEW)  # compiled
-    began = time.process_time()
-    front = placeopt.solve(problem, "sharded", seconds=1.0, part_size=20)
-    assert len(front) >= 3 and time.process_time() - began < 4
+    with within(1.0, 3.0):
+        front = placeopt.solve(problem, "sharded", seconds=1.0, part_size=20)
+    assert len(front) >= 3
     stopped = Budget(evaluations=10**6)
     stopped.cancel()
     front = placeopt.solve(problem, "sharded", budget=stopped, part_size=20)

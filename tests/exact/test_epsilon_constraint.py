@@ -7,14 +7,13 @@ from __future__ import annotations
 import itertools
 import sys
 import threading
-import time
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
-from hands import Hand
+from hands import Hand, within
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
@@ -323,9 +322,8 @@ def bounded(front, truth):
 @pytest.mark.parametrize("seconds", [0.05, 0.4, 1.0])
 def test_partial_front_within_the_time(seconds):
     problem, truth = tiny(0), nondominated(truth_of(0))
-    begun = time.process_time()
-    front = answer(problem, seconds=seconds)
-    assert time.process_time() - begun < seconds + 1.5
+    with within(seconds, 1.5):
+        front = answer(problem, seconds=seconds)
     assert len(front) > 0
     assert not front.runs[0].completed
     assert bounded(front, truth)
@@ -349,9 +347,8 @@ def test_cancelled_front():
     budget = Budget(seconds=1000)
     threading.Timer(0.7, budget.cancel).start()
     problem = tiny(SLOW[0])
-    begun = time.process_time()
-    front = run(Task(problem, problem.objectives, budget, 0))
-    assert time.process_time() - begun < 2.5
+    with within(0.7, 1.8):
+        front = run(Task(problem, problem.objectives, budget, 0))
     assert len(front) > 0
     assert bounded(front, nondominated(truth_of(SLOW[0])))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pyomo.environ as pyo
 import pytest
 import scipy.sparse as sp
+from hands import within
 
 import placeopt
 from placeopt.core.errors import UnsupportedError, UsageError
@@ -79,9 +79,8 @@ def test_a_time_limit_is_kept(solver):
     A = sp.csc_matrix(rng.integers(1, 100, (20, 60)))
     c = -rng.integers(1, 100, 60).astype(float)
     program = Program(c, A, -math.inf, A.sum(axis=1).A1 // 2, 0.0, 1.0, True)
-    begun = time.process_time()
-    outcome = solve(program, solver, seconds=1)
-    assert time.process_time() - begun < 4
+    with within(1, 3):
+        outcome = solve(program, solver, seconds=1)
     assert outcome.status in ("optimal", "feasible", "unknown")
     if outcome.x is not None:
         assert outcome.bound <= outcome.objective

@@ -9,11 +9,11 @@ import itertools
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hands import within
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
@@ -111,9 +111,8 @@ def test_start_is_used_and_a_wrong_one_ignored(solver):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_clock(solver):
-    begun = time.process_time()
-    outcome = solve(hard_program(), solver, seconds=0.5)
-    assert time.process_time() - begun < 2.5
+    with within(0.5, 2):
+        outcome = solve(hard_program(), solver, seconds=0.5)
     assert outcome.status in ("feasible", "unknown")
     assert outcome.bound <= outcome.objective
 
@@ -122,9 +121,8 @@ def test_cancelling_stops_the_solver():
     budget = Budget(seconds=1000)
     timer = threading.Timer(0.3, budget.cancel)
     timer.start()
-    begun = time.process_time()
-    outcome = solve(hard_program(), budget=budget)
-    assert time.process_time() - begun < 2.5
+    with within(0.3, 2.2):
+        outcome = solve(hard_program(), budget=budget)
     assert outcome.status in ("feasible", "unknown")
     assert solve(hard_program(), budget=budget).status == "unknown"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hands import within
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,10 +93,8 @@ def refused(tmp_path: Path, text: str | bytes, name: str = "f.yaml") -> Document
     """Return the error for a file with this text, which must come soon and name file and line."""
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
-    begin = time.process_time()
-    with pytest.raises(DocumentError) as error:
+    with within(0, 10), pytest.raises(DocumentError) as error:
         read(path)
-    assert time.process_time() - begin < 10
     assert error.value.file == str(path) and (error.value.path or "").startswith("line "), (
         error.value
     )
@@ -159,9 +157,8 @@ def test_hostile_files_are_refused_with_their_line(
 def test_fifty_megabytes(tmp_path: Path, text: str) -> None:
     """In one line: read, soon."""
     (tmp_path / "large").write_text(text, encoding="utf-8")
-    begin = time.process_time()
-    assert len(read(tmp_path / "large")) == 1
-    assert time.process_time() - begin < 10
+    with within(0, 10):
+        assert len(read(tmp_path / "large")) == 1
 
 
 def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

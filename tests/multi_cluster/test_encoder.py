@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from placeopt.core.budget import Budget
 from placeopt.core.interfaces import build_encoder
@@ -17,26 +15,6 @@ from placeopt.evolve.moead import run as moead
 from placeopt.multi_cluster.episodes.stream import EpisodeBatch
 from placeopt.multi_cluster.problem import MultiCluster
 from placeopt.multi_cluster.search import greedy
-
-
-@given(
-    seed=st.integers(0, 10**6),
-    most=st.integers(1, 20),
-)
-def test_values_are_the_referees(seed: int, most: int) -> None:
-    """Of samples, children and mutants; `encode` gives the plan back."""
-    problem = MultiCluster.generate(seed, clusters=3, requests=12, most_replicas=most)
-    encoder, rng = build_encoder(problem), np.random.default_rng(seed)
-    X = encoder.sample(rng, 6)
-    X = np.concatenate((X, encoder.vary(rng, X, X[::-1]), encoder.mutate(rng, X)))
-    assert (X >= encoder.lower).all() and (X <= encoder.upper).all()
-    F, G = encoder.evaluate(X)
-    assert not G.any()
-    for x, values in zip(X, F, strict=True):
-        plan = encoder.decode(x)
-        verdict = problem.evaluate(plan)
-        assert verdict.feasible and verdict.values == pytest.approx(values.tolist(), rel=1e-12)
-        assert encoder.decode(encoder.encode(plan)) == plan
 
 
 def test_an_action_that_places_nothing_gives_way() -> None:

@@ -276,28 +276,6 @@ def test_actions_are_checked() -> None:
 # -- the sequence over a trace ---------------------------------------------------------------------
 
 
-def test_costs_sum_to_the_referees_values() -> None:
-    """Whatever the decisions; and `costs` foretells each step."""
-    problem = MultiCluster.generate(4, requests=25)
-    sequence, rng = build_sequence(problem), np.random.default_rng(0)
-    for _ in range(3):
-        state, total = sequence.reset(), np.zeros(4)
-        while not sequence.done(state):
-            foretold, action = (
-                sequence.costs(state),
-                int(rng.choice(np.flatnonzero(sequence.mask(state)))),
-            )
-            twin = sequence.copy(state)
-            cost = sequence.step(twin, action)
-            assert (
-                cost == pytest.approx(foretold[action])
-                and np.isinf(foretold[~sequence.mask(state)]).all()
-            )
-            total += sequence.step(state, action)
-        assert total == pytest.approx(problem.evaluate(sequence.plan(state)).values)
-        assert sequence.features(state).shape == (8, sequence.num_features)
-
-
 @pytest.mark.parametrize(
     ("beta", "gamma", "horizon"), [(1.0, 1.0, 0), (1.0, 1.0, 3), (0.5, 0.9, 2), (1.0, 1.0, 99)]
 )
@@ -321,10 +299,3 @@ def test_rollout_of_all_actions_at_once_is_the_generic_one(
     while sequence.remaining(slow):
         sequence.step(slow, rollout.greedy(sequence, slow, weights))
     assert sequence.plan(greedy) == sequence.plan(slow)
-
-
-def test_illegal_actions_are_refused() -> None:
-    """By the sequence, not by the batch."""
-    sequence = build_sequence(MultiCluster.generate(4, requests=3))
-    with pytest.raises(UsageError, match="the action is 99; legal: whole numbers from 0 to 7"):
-        sequence.step(sequence.reset(), 99)

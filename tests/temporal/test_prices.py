@@ -82,19 +82,6 @@ def test_cuts_hold_for_every_exact_point_and_bind_somewhere(objectives, monkeypa
     assert max(closest) > 0.6
 
 
-def test_equal_demands_cost_no_more_work_for_more_requests():
-    """Twice the same requests: as many groups and demands, twice the bound."""
-    document = Temporal.generate(3, requests=30).to_document()
-    again = [request | {"name": request["name"] + "'"} for request in document["requests"]]
-    twice = document | {"requests": document["requests"] + again}
-    one, two = (DemandPrices(pool_arrays(Temporal.from_document(d))) for d in (document, twice))
-    assert len(one.groups.demand) == len(two.groups.demand)
-    assert len(one.demands) == len(two.demands)
-    # A ms of mean latency is worth twice as much, so that each request weighs the same.
-    bound = one.solve(2.0, 50.0, 10).bound
-    assert two.solve(4.0, 100.0, 10).bound == pytest.approx(2 * bound, rel=1e-9)
-
-
 def test_cuts_end_with_the_time():
     """Without time there is one cut, and it holds."""
     problem = Temporal.generate(1, requests=50)
@@ -103,17 +90,3 @@ def test_cuts_end_with_the_time():
     budget.cancel()
     cuts, high, _ = price_cuts(data, budget)
     assert len(cuts) == 1 and cuts[0, 0] > 0 and (high > 0).all()
-
-
-def test_answers_go_to_the_cheapest_pool():
-    """The kernel's envelope agrees with trying every pool for every request."""
-    prices = DemandPrices(pool_arrays(Temporal.generate(5, requests=60)))
-    for per_ms, per_interruption in ((0.0, 0.0), (0.3, 20.0), (5.0, 4000.0)):
-        priced_ = prices.solve(per_ms, per_interruption, 1)
-        pools = prices.best_pools(per_ms, per_interruption, priced_.prices)
-        instance, n = prices.instance, len(pools)
-        work = np.diff(instance.first) * instance.duration
-        slope = priced_.prices[pools, prices.demand_of] * prices.rate[pools] * work
-        fixed = per_ms * instance.latency[np.arange(n), pools]
-        fixed += per_interruption * instance.frequency[pools]
-        assert priced_.bound == pytest.approx(slope.sum() + fixed.sum() / n, rel=1e-8)

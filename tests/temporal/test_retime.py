@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
+from hands import within
 from temporal_instances import mutilated
 
 import placeopt
@@ -137,6 +136,5 @@ def test_a_time_limit_is_kept(requests: int) -> None:
     problem = Temporal.generate(1, requests=requests)
     placeopt.solve(Temporal.generate(1, requests=5), "retime", evaluations=200)  # compiles
     budget = Budget(seconds=1.0)
-    began = time.process_time()
-    assert retime.run(Task(problem, budget=budget)).points
-    assert time.process_time() - began < 3
+    with within(1.0, 2.0):
+        assert retime.run(Task(problem, budget=budget)).points
