@@ -103,7 +103,10 @@ def test_money_comes_first_and_by_whom_it_is_spent(tmp_path: Path) -> None:
     objects, options = CLUSTERS["prices"]
     objects = json.loads(json.dumps(objects))
     objects[2]["metadata"]["labels"]["team"] = "red"
-    lines = told(tmp_path, objects, *options, "--by", "team", "--name", "prod").splitlines()
+    out = tmp_path / "out"
+    named = "--by", "team", "--name", "prod", "-o", str(out)
+    lines = told(tmp_path, objects, *options, *named).splitlines()
+    assert "<title>prod: report" in (out / "report.html").read_text()
     assert lines[2] == "* The plan saves 73 USD a month (50%)."
     assert "* Cluster: prod." in lines
     assert (

@@ -170,7 +170,8 @@ def consolidate(
     require_outputs(*names, inputs=inputs)
     faults = Faults()  # told with what the import finds
     said["missing_requests"] = said["missing_requests"] or ["default=0,0"]
-    options = options_of(said, faults, leave_out=True, only=remove or "")
+    named = name or (Path(files[0]).name[:253] if files[0] != "-" else "cluster")
+    options = options_of(said, faults, leave_out=True, only=remove or "", name=named)
     if remove is not None and candidates is not None:
         raise UsageError("--remove asks for room on other nodes; leave out --candidates")
     imported = import_files(
@@ -184,7 +185,6 @@ def consolidate(
     )
     if remove is not None:
         require_node("--remove", remove, imported.cluster.objects.nodes)
-    named = name or (Path(files[0]).name if files[0] != "-" else "cluster")
     few = math.inf if max_moves is None else max_moves, min_saving_per_move
     base, result = _answered(imported, allow_stops, few, seed, named, by or "")
     if restart_cost is not None:
