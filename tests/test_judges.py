@@ -380,10 +380,11 @@ def test_machines_are_judged_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     document["requests"].append(document["requests"][0] | {"name": "last", "replicas": 1})
     plan["starts"]["last"] = 0
     plan["instances"].append(plan["instances"][0] | {"replicas": [["big", 0], ["big", 1]]})
-    plan["instances"].append(plan["instances"][0] | {"replicas": [["last", 0]]})
+    other = {"location": "east", "replicas": [["last", 0]]}
+    plan["instances"].append(plan["instances"][0] | other)
     whole = from_document(document).evaluate(plan)
     assert [violation.kind for violation in whole.violations] == ["cpu-capacity"]
-    assert "instances[1]" in whole.violations[0].message
+    assert "instances[1] (west" in whole.violations[0].message
     monkeypatch.setattr("placeopt.temporal.referee.LOADS_AT_ONCE", 1)
     assert from_document(document).evaluate(plan) == whole
 
