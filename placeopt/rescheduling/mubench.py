@@ -12,14 +12,18 @@ a group in sequence. What the file leaves open is settled here:
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from functools import partial
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.files.documents import Document, read_json
+from placeopt.core.files.documents import Document, read_json, validate
 from placeopt.core.files.paths import AnyPath
+from placeopt.core.problem import Amount
 from placeopt.rescheduling.generator import KINDS, continuum, place
 
 #: ms on Cloud-A of one trial with complexity 1.
@@ -27,16 +31,61 @@ MS_PER_DIGIT = 0.02
 #: Cores and GiB of a replica for which the file asks nothing.
 CORES, GIB = 0.25, 0.25
 _MACHINES = {"cloud-a": 2, "edge-a": 2, "edge-b": 2}
-_UNITS = {
-    "Ki": 2**-20,
-    "Mi": 2**-10,
-    "Gi": 1.0,
-    "Ti": 2.0**10,
-    "k": 1e3 / 2**30,
-    "M": 1e6 / 2**30,
-    "G": 1e9 / 2**30,
-    "": 2**-30,
-}
+_UNITS = {"m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def _quantity(value: Any, whole: int) -> float:
+    """Return a Kubernetes quantity, such as 100m or 128Mi, in wholes of so many units."""
+    text = str(value)
+    unit = next((u for u in _UNITS if text.endswith(u)), "")
+    try:
+        return float(Decimal(text.removesuffix(unit)) * _UNITS.get(unit, 1) / whole)
+    except InvalidOperation:
+        raise ValueError("a quantity, such as 100m, 0.5 or 128Mi") from None
+
+
+class _Part(BaseModel):
+    """A part of a workmodel. What placeopt has no use for is passed over."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class _CpuStress(_Part):
+    run: bool = False
+    range_complexity: tuple[Amount, Amount] = (0, 0)
+    trials: Amount = 1
+
+
+class _SleepStress(_Part):
+    run: bool = False
+    sleep_time: Amount = 0
+
+
+class _Function(_Part):
+    cpu_stress: _CpuStress = _CpuStress()
+    sleep_stress: _SleepStress = _SleepStress()
+
+    def ms(self) -> float:
+        """Return the time on Cloud-A."""
+        cpu, sleep = self.cpu_stress, self.sleep_stress
+        work = cpu.trials * sum(cpu.range_complexity) / 2 * MS_PER_DIGIT if cpu.run else 0.0
+        return work + (1000 * sleep.sleep_time if sleep.run else 0.0)
+
+
+class _Group(_Part):
+    services: list[str]
+
+
+class _Service(_Part):
+    external_services: list[_Group]
+    internal_service: dict[str, _Function]
+    cores: Annotated[
+        Amount, BeforeValidator(partial(_quantity, whole=1)), Field(alias="cpu-requests")
+    ] = CORES
+    gib: Annotated[
+        Amount, BeforeValidator(partial(_quantity, whole=2**30)), Field(alias="memory-requests")
+    ] = GIB
 
 
 def read(
@@ -64,12 +113,9 @@ def read(
         The testbed has no room.
     """
     try:
-        model = read_json(path)
-        if not isinstance(model, dict) or not model:
-            raise DocumentError(
-                "a workmodel is a JSON object of services",
-                remedy='such as {"s0": {"external_services": [], ...}}',
-            )
+        model = validate(
+            Annotated[dict[str, _Service], Field(min_length=1)], read_json(path), file=str(path)
+        )
         services = [_service(key, value, model) for key, value in model.items()]
         called = {j for s in services for group in s["calls"] for j in group}
         first = (
@@ -99,119 +145,21 @@ def read(
     }
 
 
-def _service(name: str, value: Any, model: Document) -> Document:
-    if not isinstance(value, dict) or "external_services" not in value:
-        raise DocumentError(
-            f"service {name!r} has no external_services",
-            path=name,
-            remedy="give a workmodel.json, as muBench deploys it",
-        )
-    cores = _quantity(value.get("cpu-requests"), f"{name}.cpu-requests", CORES, cpu=True)
-    gib = _quantity(value.get("memory-requests"), f"{name}.memory-requests", GIB, cpu=False)
-    base = _execution(name, value.get("internal_service"))
-    times = {kind: round(base * slower, 3) for kind, (_, _, slower, _) in KINDS.items()}
-    calls = _calls(name, value["external_services"], model)
+def _service(name: str, given: _Service, known: Collection[str]) -> Document:
+    for g, group in enumerate(given.external_services):
+        for k, other in enumerate(group.services):
+            if other not in known:
+                raise DocumentError(
+                    f"{name!r} calls the unknown service {other[:60]!r}",
+                    path=f"{name}.external_services[{g}].services[{k}]",
+                    remedy=did_you_mean(other[:60], list(known)[:50]),
+                )
+    ms = sum(function.ms() for function in given.internal_service.values())
     return {
         "name": name,
-        "cpu_cores": cores,
-        "memory_gib": gib,
-        "execution_ms": times,
+        "cpu_cores": given.cores,
+        "memory_gib": given.gib,
+        "execution_ms": {kind: round(ms * slower, 3) for kind, (_, _, slower, _) in KINDS.items()},
         "replicas": [],
-        "calls": calls,
+        "calls": [group.services for group in given.external_services if group.services],
     }
-
-
-def _calls(name: str, groups: Any, model: Document) -> list[list[str]]:
-    calls = []
-    if not isinstance(groups, list):
-        raise DocumentError(
-            f"the external_services of {name!r} are no list",
-            path=f"{name}.external_services",
-            remedy="give a list of groups",
-        )
-    for g, group in enumerate(groups):
-        where = f"{name}.external_services[{g}]"
-        listed = group.get("services") if isinstance(group, dict) else None
-        if not isinstance(listed, list):
-            raise DocumentError(
-                f"a group of {name!r} has no list of services",
-                path=where,
-                remedy='give {"seq_len": ..., "services": [...]}',
-            )
-        for k, other in enumerate(listed):
-            if not isinstance(other, str) or other not in model:
-                remedy = did_you_mean(str(other)[:60], list(model)[:50])
-                raise DocumentError(
-                    f"{name!r} calls the unknown service {str(other)[:60]!r}",
-                    path=f"{where}.services[{k}]",
-                    remedy=remedy,
-                )
-        if listed:
-            calls.append(list(listed))
-    return calls
-
-
-def _execution(name: str, internal: Any) -> float:
-    """Return the ms of a service on Cloud-A, those of its functions together."""
-    if not isinstance(internal, dict):
-        raise DocumentError(
-            f"service {name!r} has no internal_service",
-            path=f"{name}.internal_service",
-            remedy="name its function",
-        )
-    total = 0.0
-    for function, settings in internal.items():
-        where = f"{name}.internal_service.{function}"
-        cpu, sleep = (_stress(settings, what, where) for what in ("cpu_stress", "sleep_stress"))
-        if cpu:
-            span = cpu.get("range_complexity", [0, 0])
-            numbers = span if isinstance(span, list) and len(span) == 2 else [None]
-            work = [_number(x, f"{where}.cpu_stress.range_complexity") for x in numbers]
-            total += (
-                _number(cpu.get("trials", 1), f"{where}.cpu_stress.trials")
-                * sum(work)
-                / len(work)
-                * MS_PER_DIGIT
-            )
-        if sleep:
-            total += 1000 * _number(sleep.get("sleep_time", 0), f"{where}.sleep_stress.sleep_time")
-    return total
-
-
-def _stress(settings: Any, what: str, where: str) -> Document | None:
-    """Return the settings of a kind of stress that is on, else None."""
-    result = settings.get(what) if isinstance(settings, dict) else None
-    if result is not None and not isinstance(result, dict):
-        raise DocumentError(
-            f"{what} is {str(result)[:60]!r}",
-            path=f"{where}.{what}",
-            remedy='give {"run": true or false, ...}',
-        )
-    return result if result and result.get("run") else None
-
-
-def _number(value: Any, where: str) -> float:
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1e6:
-        raise DocumentError(
-            f"{str(value)[:60]} is no legal amount",
-            path=where,
-            remedy="legal: a number from 0 to 1,000,000",
-        )
-    return float(value)
-
-
-def _quantity(value: Any, where: str, default: float, *, cpu: bool) -> float:
-    """Return a Kubernetes quantity in cores or GiB."""
-    if value is None:
-        return default
-    text = str(value)
-    units: dict[str, float] = {"m": 0.001, "": 1.0} if cpu else _UNITS
-    unit = next((u for u in units if u and text.endswith(u)), "")
-    try:
-        amount = float(Decimal(text.removesuffix(unit)) * Decimal(repr(units[unit])))
-    except InvalidOperation:
-        amount = -1.0
-    if not 0 <= amount <= 1e6:
-        legal = "legal: such as 100m or 0.5" if cpu else "legal: such as 128Mi or 1Gi"
-        raise DocumentError(f"{text[:60]!r} is no quantity", path=where, remedy=legal)
-    return amount
