@@ -413,14 +413,9 @@ class TemporalEncoder(Encoder):
         }
 
     def bins_of(self, genes: np.ndarray) -> np.ndarray:
-        """Return the number of each replica's bin in its pool, shape (R,), of one vector."""
+        """Return the number of each replica's machine, shape (R,), of one vector."""
         packing.pack(genes, self.arrays, self._packing, self._scratch)
-        request, result = self.arrays.request, np.zeros(len(self.arrays.request), dtype=np.int64)
-        hosted = np.flatnonzero(self.served[request])
-        choice = genes[len(self.served) + hosted]
-        pool = self.arrays.legal[self.arrays.legal_first[request[hosted]] + choice]
-        result[hosted] = self._packing.bin_of[hosted] - self._packing.pool[pool, 0]
-        return result
+        return np.where(self.served[self.arrays.request], self._packing.bin_of, 0)
 
     @cached_property
     def _numbers(self) -> dict[tuple[Any, ...], int]:

@@ -1,8 +1,8 @@
 """``retime``: cheaper starts and machines for the plans of a front; replicas stay in their pools.
 
 The searches over vectors leave the machines of a pool to a decoder that takes requests in the order
-in which they start. Here plans are finished: a vector says on which machine of its pool each
-replica runs. Latency and interruption stay, cost falls. One round after another improves all plans
+in which they start. Here plans are finished: a vector says on which machine each replica
+runs. Latency and interruption stay, cost falls. One round after another improves all plans
 of the archive, each by twice as many changes as the round before.
 """
 
@@ -31,85 +31,41 @@ from placeopt.temporal.search import seeds
 
 
 class Machines(NamedTuple):
-    """A plan: n requests, R replicas, P pools, T slots, and R + 1 machines, leased or free.
-
-    The leased machines of a pool are a list: `head`, then `after`. The free ones are the first
-    `num_free` of `free`.
-    """
+    """A plan: n requests, R replicas, T slots, and R + 1 machines, leased or free."""
 
     start: np.ndarray  # (n,) first slot of each request
     host: np.ndarray  # (R,) machine of each replica, -1 for none
-    pool: np.ndarray  # (R + 1,) of each leased machine
+    pool: np.ndarray  # (R + 1,) of each machine, -1 for those that are free
     held: np.ndarray  # (R + 1,) replicas on each machine
     load: np.ndarray  # (R + 1, T, 3) vCPU, memory and replicas in each slot
     busy: np.ndarray  # (R + 1,) slots with a replica
-    head: np.ndarray  # (P,) a machine of each pool, -1 for none
-    after: np.ndarray  # (R + 1,) next machine of the pool, -1 for none
-    before: np.ndarray  # (R + 1,) machine of the pool before, -1 for none
-    free: np.ndarray  # (R + 1,) free machines
-    place: np.ndarray  # (R + 1,) where each free machine stands in `free`
-    num_free: np.ndarray  # (1,)
     leased: np.ndarray  # (O,) machines of each offer
-    label: np.ndarray  # (R + 1,) number of each machine in its pool, in a vector
     cost: np.ndarray  # (1,) USD, the sum over machines
 
 
 def new_machines(instance: PoolArrays) -> Machines:
     """Return the plan of no replica."""
-    replicas, pools = len(instance.request), len(instance.offer)
+    replicas = len(instance.request)
     machines = replicas + 1
-
-    def fill(value: int, *shape: int) -> np.ndarray:
-        return np.full(shape, value, dtype=np.int64)
-
     return Machines(
-        start=fill(0, len(instance.duration)),
-        host=fill(-1, replicas),
-        pool=fill(-1, machines),
-        held=fill(0, machines),
-        load=fill(0, machines, instance.horizon, 3),
-        busy=fill(0, machines),
-        head=fill(-1, pools),
-        after=fill(-1, machines),
-        before=fill(-1, machines),
-        free=np.arange(machines),
-        place=np.arange(machines),
-        num_free=fill(machines, 1),
-        leased=fill(0, len(instance.max_machines)),
-        label=fill(0, machines),
+        start=np.zeros(len(instance.duration), dtype=np.int64),
+        host=np.full(replicas, -1),
+        pool=np.full(machines, -1),
+        held=np.zeros(machines, dtype=np.int64),
+        load=np.zeros((machines, instance.horizon, 3), dtype=np.int64),
+        busy=np.zeros(machines, dtype=np.int64),
+        leased=np.zeros(len(instance.max_machines), dtype=np.int64),
         cost=np.zeros(1),
     )
 
 
 @kernel
-def lease(instance, plan, machine, pool):
-    """Lease a free machine of a pool."""
-    at, last = plan.place[machine], plan.num_free[0] - 1
-    other = plan.free[last]
-    plan.free[at], plan.place[other] = other, at
-    plan.num_free[0] = last
-    first = plan.head[pool]
-    plan.pool[machine], plan.before[machine], plan.after[machine] = pool, -1, first
-    if first >= 0:
-        plan.before[first] = machine
-    plan.head[pool] = machine
-    plan.leased[instance.offer[pool]] += 1
-
-
-@kernel
-def _give_back(instance, plan, machine):
-    """Make a machine without replicas free."""
-    pool, after, before = plan.pool[machine], plan.after[machine], plan.before[machine]
-    if before >= 0:
-        plan.after[before] = after
-    else:
-        plan.head[pool] = after
-    if after >= 0:
-        plan.before[after] = before
-    last = plan.num_free[0]
-    plan.free[last], plan.place[machine] = machine, last
-    plan.num_free[0] = last + 1
-    plan.leased[instance.offer[pool]] -= 1
+def _free(plan):
+    """Return a free machine: there is one more than replicas."""
+    machine = 0
+    while plan.pool[machine] >= 0:
+        machine += 1
+    return machine
 
 
 @kernel
@@ -119,8 +75,11 @@ def cost_of(instance, pool, busy):
 
 
 @kernel
-def put(instance, plan, replica, machine):
-    """Put a replica on a leased machine, whether there is room or not."""
+def put(instance, plan, replica, machine, pool):
+    """Put a replica on a machine of a pool, whether there is room or not; it is leased if free."""
+    if plan.pool[machine] < 0:
+        plan.pool[machine] = pool
+        plan.leased[instance.offer[pool]] += 1
     request = instance.request[replica]
     cpu, memory = instance.demand[request, 0], instance.demand[request, 1]
     start, more = plan.start[request], 0
@@ -129,7 +88,7 @@ def put(instance, plan, replica, machine):
         plan.load[machine, slot, 1] += memory
         more += plan.load[machine, slot, 2] == 0
         plan.load[machine, slot, 2] += 1
-    pool, busy = plan.pool[machine], plan.busy[machine]
+    busy = plan.busy[machine]
     plan.cost[0] += cost_of(instance, pool, busy + more) - cost_of(instance, pool, busy)
     plan.busy[machine] = busy + more
     plan.held[machine] += 1
@@ -153,7 +112,8 @@ def take(instance, plan, replica):
     plan.held[machine] -= 1
     plan.host[replica] = -1
     if plan.held[machine] == 0:
-        _give_back(instance, plan, machine)
+        plan.pool[machine] = -1
+        plan.leased[instance.offer[pool]] -= 1
 
 
 @kernel
@@ -169,15 +129,6 @@ def _has_room(instance, plan, request, machine):
 
 
 @kernel
-def _labelled(plan, pool, label):
-    """Return the leased machine of a pool with a label, -1 for none."""
-    machine = plan.head[pool]
-    while machine >= 0 and plan.label[machine] != label:
-        machine = plan.after[machine]
-    return machine
-
-
-@kernel
 def clear(instance, plan):
     """Take all replicas from their machines."""
     for replica in range(len(plan.host)):
@@ -188,9 +139,9 @@ def clear(instance, plan):
 
 @kernel
 def read(instance, plan, genes):
-    """Build the plan of a vector, (n + 2 R,): starts, pools as indices of legal lists, labels.
+    """Build the plan of a vector, (n + 2 R,): starts, pools as indices of legal lists, machines.
 
-    A replica for which its machine has no room gets one of its own.
+    A replica whose machine is of another pool, or has no room for it, gets one of its own.
     """
     clear(instance, plan)
     n, replicas = len(instance.duration), len(instance.request)
@@ -200,48 +151,11 @@ def read(instance, plan, genes):
         plan.start[request] = genes[request]
         for replica in range(instance.first[request], instance.first[request + 1]):
             pool = instance.legal[instance.legal_first[request] + genes[n + replica]]
-            label = genes[n + replicas + replica]
-            machine = _labelled(plan, pool, label)
-            if machine >= 0 and not _has_room(instance, plan, request, machine):
-                machine, label = -1, -1
-            if machine < 0:
-                machine = plan.free[plan.num_free[0] - 1]
-                lease(instance, plan, machine, pool)
-                plan.label[machine] = label
-            put(instance, plan, replica, machine)
-
-
-@kernel
-def write(instance, plan, genes):
-    """Write the vector of a plan, (n + 2 R,): the machines of a pool are numbered by replicas."""
-    n, replicas = len(instance.duration), len(instance.request)
-    genes[:] = 0
-    plan.label[:] = -1
-    for request in range(n):
-        if not served(instance, request):
-            continue
-        genes[request] = plan.start[request]
-        low = instance.legal_first[request]
-        for replica in range(instance.first[request], instance.first[request + 1]):
-            machine = plan.host[replica]
-            pool = plan.pool[machine]
-            if plan.label[machine] < 0:
-                plan.label[machine] = _next_label(plan, pool)
-            index = 0
-            while instance.legal[low + index] != pool:
-                index += 1
-            genes[n + replica] = index
-            genes[n + replicas + replica] = plan.label[machine]
-
-
-@kernel
-def _next_label(plan, pool):
-    """Return the first number that no machine of a pool has."""
-    largest, machine = -1, plan.head[pool]
-    while machine >= 0:
-        largest = max(largest, plan.label[machine])
-        machine = plan.after[machine]
-    return largest + 1
+            machine = genes[n + replicas + replica]
+            known = plan.pool[machine]
+            if known >= 0 and (known != pool or not _has_room(instance, plan, request, machine)):
+                machine = _free(plan)
+            put(instance, plan, replica, machine, pool)
 
 
 @kernel
@@ -267,24 +181,21 @@ EQUAL, LESS = 1e-12, 1e-9
 
 
 class Retiming(NamedTuple):
-    """Arrays that a change borrows: n requests, R replicas, T slots, R + 1 machines.
-
-    A *pick* is a machine for a replica: a leased one, or -1 - k for the k-th new one.
-    """
+    """Arrays that a change borrows: n requests, R replicas, T slots, R + 1 machines."""
 
     chosen: np.ndarray  # (TOGETHER,) requests that leave
     start: np.ndarray  # (n,) starts of those that left
     host: np.ndarray  # (R,) machines of their replicas
     pool: np.ndarray  # (R,) pools of their replicas
-    among: np.ndarray  # (R + 1,) leased machines of the pools of the request at hand
+    among: np.ndarray  # (R + 1,) machines that the request at hand may go to: leased, then free
+    among_pool: np.ndarray  # (R + 1,) the pools that these are of, or would be
     added: np.ndarray  # (R + 1, T) what each of them costs more for each start, USD
     room: np.ndarray  # (R + 1, T) replicas for which it has room
     level: np.ndarray  # (T,) replicas for which a machine has room in each slot
     queue: np.ndarray  # (T,) slots, for the least of a window
-    used: np.ndarray  # (R + 1,) replicas that each leased machine gets
-    new_pool: np.ndarray  # (R + 1,) of each new machine
-    new_room: np.ndarray  # (R + 1,) replicas for which it still has room
-    pick: np.ndarray  # (R,) of each replica at a start
+    used: np.ndarray  # (R + 1,) replicas that each machine gets
+    more: np.ndarray  # (O,) machines of each offer that would be leased
+    pick: np.ndarray  # (R,) machine of each replica at a start
     best: np.ndarray  # (R,) the same at the best start
 
 
@@ -302,13 +213,13 @@ def new_moves(instance: PoolArrays) -> Retiming:
         host=zeros(replicas),
         pool=zeros(replicas),
         among=zeros(machines),
+        among_pool=zeros(machines),
         added=np.zeros((machines, slots)),
         room=zeros(machines, slots),
         level=zeros(slots),
         queue=zeros(slots),
         used=zeros(machines),
-        new_pool=zeros(machines),
-        new_room=zeros(machines),
+        more=zeros(len(instance.max_machines)),
         pick=zeros(replicas),
         best=zeros(replicas),
     )
@@ -329,13 +240,13 @@ def _rooms(instance, request, free_cpu, free_memory):
 
 
 @inlined_kernel
-def _tabulate(instance, plan, moves, request, machine):
-    """Write `added` and `room` of a machine for all starts of a request.
+def _tabulate(instance, plan, moves, request, machine, pool):
+    """Write `added` and `room` of a machine of a pool for all starts of a request.
 
     The least room of a window is that of the first of a queue of slots whose rooms increase.
     """
     load, level, queue = plan.load[machine], moves.level, moves.queue
-    pool, busy, duration = plan.pool[machine], plan.busy[machine], instance.duration[request]
+    busy, duration = plan.busy[machine], instance.duration[request]
     cpu, memory = instance.capacity[pool, 0], instance.capacity[pool, 1]
     head = tail = idle = 0
     before = cost_of(instance, pool, busy)
@@ -357,47 +268,49 @@ def _tabulate(instance, plan, moves, request, machine):
 
 @kernel
 def _look(instance, plan, moves, request):
-    """Tabulate the leased machines of the pools of a request that left; return how many."""
-    count, first = 0, instance.first[request]
-    for replica in range(first, instance.first[request + 1]):
-        pool, new = moves.pool[replica], True
-        for other in range(first, replica):
-            new = new and moves.pool[other] != pool
-        machine = plan.head[pool] if new else -1
-        while machine >= 0:
-            _tabulate(instance, plan, moves, request, machine)
-            moves.among[count] = machine
+    """Tabulate where a request that left may go; return to how many machines.
+
+    These are the leased machines of its pools, and as many free ones as its replicas could need.
+    """
+    count, free, first, last = 0, 0, instance.first[request], instance.first[request + 1]
+    for machine in range(len(plan.pool)):
+        pool, own = plan.pool[machine], False
+        for replica in range(first, last if pool >= 0 else first):
+            own = own or moves.pool[replica] == pool
+        if own:
+            moves.among[count], moves.among_pool[count] = machine, pool
             count += 1
-            machine = plan.after[machine]
+    for replica in range(first, last):
+        pool, before = moves.pool[replica], 0
+        for other in range(first, replica):
+            before += moves.pool[other] == pool
+        cpu, memory = instance.capacity[pool, 0], instance.capacity[pool, 1]
+        if before % _rooms(instance, request, cpu, memory) == 0:
+            while plan.pool[free] >= 0:
+                free += 1
+            moves.among[count], moves.among_pool[count] = free, pool
+            free, count = free + 1, count + 1
+    for k in range(count):
+        _tabulate(instance, plan, moves, request, moves.among[k], moves.among_pool[k])
     return count
 
 
 @inlined_kernel
-def _may_lease(instance, plan, moves, new, pool):
-    """Return whether one more machine of a pool may be leased beside `new` new ones."""
-    offer = instance.offer[pool]
-    leased, limit = plan.leased[offer], instance.max_machines[offer]
-    for k in range(new):
-        leased += instance.offer[moves.new_pool[k]] == offer
-    return limit < 0 or leased < limit
-
-
-@inlined_kernel
-def _pick(instance, plan, moves, count, new, start, replica):
-    """Return what a replica adds on the best machine of its pool, and the pick; inf for none."""
+def _pick(instance, plan, moves, count, start, replica):
+    """Return what a replica adds on the best machine of its pool, and its place; inf for none."""
     pool, best, result = moves.pool[replica], np.inf, 0
+    offer = instance.offer[pool]
+    limit = instance.max_machines[offer]
+    full = 0 <= limit <= plan.leased[offer] + moves.more[offer]
     for k in range(count):
         machine = moves.among[k]
-        if plan.pool[machine] == pool and moves.used[machine] < moves.room[machine, start]:
-            more = 0.0 if moves.used[machine] > 0 else moves.added[machine, start]
-            if more < best:
-                best, result = more, machine
-    for k in range(new):
-        if moves.new_pool[k] == pool and moves.new_room[k] > 0 and best > 0:
-            best, result = 0.0, -1 - k
-    more = cost_of(instance, pool, instance.duration[instance.request[replica]])
-    if more < best and _may_lease(instance, plan, moves, new, pool):
-        best, result = more, -1 - new
+        if moves.among_pool[k] != pool or moves.used[k] >= moves.room[machine, start]:
+            continue
+        if full and plan.pool[machine] < 0 and moves.used[k] == 0:
+            continue
+        more = 0.0 if moves.used[k] > 0 else moves.added[machine, start]
+        if more < best:
+            best, result = more, k
     return best, result
 
 
@@ -407,25 +320,19 @@ def _fill(instance, plan, moves, count, request, start, most):
 
     Returns what they add in all, in USD; inf where that is `most` or more.
     """
-    total, new = 0.0, 0
+    total = 0.0
     for k in range(count):
-        moves.used[moves.among[k]] = 0
+        moves.used[k] = 0
+        moves.more[instance.offer[moves.among_pool[k]]] = 0
     for replica in range(instance.first[request], instance.first[request + 1]):
-        more, pick = _pick(instance, plan, moves, count, new, start, replica)
+        more, k = _pick(instance, plan, moves, count, start, replica)
         total += more
         if total >= most:
             return np.inf
-        if pick == -1 - new:
-            pool = moves.pool[replica]
-            cpu, memory = instance.capacity[pool, 0], instance.capacity[pool, 1]
-            moves.new_pool[new] = pool
-            moves.new_room[new] = _rooms(instance, request, cpu, memory)
-            new += 1
-        if pick >= 0:
-            moves.used[pick] += 1
-        else:
-            moves.new_room[-1 - pick] -= 1
-        moves.pick[replica] = pick
+        if plan.pool[moves.among[k]] < 0 and moves.used[k] == 0:
+            moves.more[instance.offer[moves.among_pool[k]]] += 1
+        moves.used[k] += 1
+        moves.pick[replica] = moves.among[k]
     return total
 
 
@@ -443,79 +350,49 @@ def _come_back(instance, plan, moves, request, random):
             for replica in range(instance.first[request], instance.first[request + 1]):
                 moves.best[replica] = moves.pick[replica]
     if best_start >= 0:
-        _put_all(instance, plan, moves, request, best_start)
+        _put_all(instance, plan, moves, request, best_start, moves.best)
     return best_start >= 0
 
 
 @kernel
-def _put_all(instance, plan, moves, request, start):
-    """Put the replicas of a request on their best picks; new machines are leased."""
-    plan.start[request] = start
-    leased = 0
+def _leave(instance, plan, moves, request, for_good):
+    """Take the replicas of a request out; where they were is kept, unless `for_good`."""
+    if not for_good:
+        moves.start[request] = plan.start[request]
     for replica in range(instance.first[request], instance.first[request + 1]):
-        machine = moves.best[replica]
-        if machine < 0:
-            k = -1 - machine
-            if k == leased:  # new ones are picked in the order of their numbers
-                moves.among[k] = plan.free[plan.num_free[0] - 1]
-                lease(instance, plan, moves.among[k], moves.pool[replica])
-                leased += 1
-            machine = moves.among[k]
-        put(instance, plan, replica, machine)
-
-
-@kernel
-def _leave(instance, plan, moves, request):
-    """Take a request out; its start, machines and pools are kept."""
-    moves.start[request] = plan.start[request]
-    for replica in range(instance.first[request], instance.first[request + 1]):
-        moves.host[replica] = plan.host[replica]
-        moves.pool[replica] = plan.pool[plan.host[replica]]
-    _clear(instance, plan, request)
-
-
-@kernel
-def _clear(instance, plan, request):
-    """Take the replicas of a request from their machines."""
-    for replica in range(instance.first[request], instance.first[request + 1]):
+        if not for_good:
+            moves.host[replica] = plan.host[replica]
+            moves.pool[replica] = plan.pool[plan.host[replica]]
         take(instance, plan, replica)
 
 
 @kernel
-def _restore(instance, plan, moves, request):
-    """Put a request back where it was."""
-    plan.start[request] = moves.start[request]
+def _put_all(instance, plan, moves, request, start, host):
+    """Put the replicas of a request on machines of their pools, from a start on."""
+    plan.start[request] = start
     for replica in range(instance.first[request], instance.first[request + 1]):
-        machine = moves.host[replica]
-        if plan.held[machine] == 0:
-            lease(instance, plan, machine, moves.pool[replica])
-        put(instance, plan, replica, machine)
-
-
-@kernel
-def _companion(instance, plan, request, random):
-    """Return a random request, likely one that shares a pool with a given one."""
-    n, first = len(instance.duration), instance.first[request]
-    replica = first + below(random, instance.first[request + 1] - first)
-    pool, other = plan.pool[plan.host[replica]], request
-    for _ in range(MAX_COMPANIONS):
-        other = below(random, n)
-        host = plan.host[instance.first[other]]  # -1 where it is not served
-        if other != request and host >= 0 and plan.pool[host] == pool:
-            break
-    return other
+        put(instance, plan, replica, host[replica], moves.pool[replica])
 
 
 @kernel
 def _choose(instance, plan, moves, random):
-    """Write which requests leave into `moves.chosen`; return how many."""
-    request = below(random, len(instance.duration))
+    """Write which requests leave into `moves.chosen`; return how many.
+
+    The others are likely to share a pool with the first.
+    """
+    n, request, count = len(instance.duration), below(random, len(instance.duration)), 1
     if not served(instance, request):
         return 0
     moves.chosen[0] = request
-    count = 1
     for _ in range(below(random, TOGETHER)):
-        other = _companion(instance, plan, request, random)
+        first = instance.first[request]
+        replica = first + below(random, instance.first[request + 1] - first)
+        pool, other = plan.pool[plan.host[replica]], request
+        for _ in range(MAX_COMPANIONS):
+            other = below(random, n)
+            host = plan.host[instance.first[other]]  # -1 where it is not served
+            if other != request and host >= 0 and plan.pool[host] == pool:
+                break
         new = served(instance, other)
         for k in range(count):
             new = new and moves.chosen[k] != other
@@ -531,14 +408,15 @@ def _try_change(instance, plan, moves, random):
     most = plan.cost[0] * (1 + EQUAL)
     count, back = _choose(instance, plan, moves, random), 0
     for k in range(count):
-        _leave(instance, plan, moves, moves.chosen[k])
+        _leave(instance, plan, moves, moves.chosen[k], False)
     while back < count and _come_back(instance, plan, moves, moves.chosen[back], random):
         back += 1
     if back < count or plan.cost[0] > most:
         for k in range(back):
-            _clear(instance, plan, moves.chosen[k])
+            _leave(instance, plan, moves, moves.chosen[k], True)
         for k in range(count):
-            _restore(instance, plan, moves, moves.chosen[k])
+            request = moves.chosen[k]
+            _put_all(instance, plan, moves, request, moves.start[request], moves.host)
 
 
 @kernel
@@ -553,23 +431,26 @@ def improve_all(instance, plan, moves, X, steps, random):
         for _ in range(steps):
             _try_change(instance, plan, moves, random)
         if plan.cost[0] < least * (1 - LESS):
-            write(instance, plan, X[k])
+            n, replicas = len(plan.start), len(plan.host)
+            for request in range(n):
+                X[k, request] = plan.start[request]
+            for replica in range(replicas):
+                X[k, n + replicas + replica] = max(0, plan.host[replica])
 
 
 # -- the method ------------------------------------------------------------------------------------
 
-#: Plans that are improved between two looks at the archive, where there is time enough.
-BATCH = 32
-#: Seconds of work between two looks at the clock, about.
-LOOK_SECONDS = 0.05
+#: Plans that are improved together, at most, and slots of replicas that are looked at between two
+#: looks at the clock, about.
+BATCH, WORK = 32, 3 * 10**6
 #: Changes of a plan in one round, at most.
 MOST_CHANGES = 10**6
 
 
 class MachineEncoder(Encoder):
-    """Genes of `TemporalEncoder`, then for every replica a number of a machine in its pool.
+    """Genes of `TemporalEncoder`, then for every replica the number of its machine.
 
-    A replica for which its machine has no room gets one of its own.
+    A replica whose machine is of another pool, or has no room for it, gets one of its own.
     """
 
     problem: Temporal
@@ -652,45 +533,37 @@ def run(task: Task[Temporal]) -> Front:
     if len(X) == 0:
         X = encoder.placed(seeds(encoder.packed, search.rng, search.seconds_to_seed))
     search.evaluate(X)
-    rounds = _Rounds(search, encoder)
+    random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     changes = len(task.problem.requests)
-    while not search.finished and rounds.improve_all(changes):
+    work = max(1, WORK // (len(encoder.arrays.request) * encoder.arrays.horizon))
+    while not search.finished:
+        search.archive.settle()
+        X = search.archive.result()
+        if len(X) == 0:
+            break
+        X, size = X[search.rng.permutation(len(X))], max(1, min(BATCH, work // changes))
+        for k in range(0, len(X), size):
+            _improve(search, encoder, X[k : k + size], changes, work, random)
         changes = min(2 * changes, MOST_CHANGES)
     return search.conclude("retime", {})
 
 
-class _Rounds:
-    """Improves plans in pieces of work; with a time limit the clock is asked between them."""
+def _improve(
+    search: VectorSearch,
+    encoder: MachineEncoder,
+    X: np.ndarray,
+    changes: int,
+    work: int,
+    random: np.ndarray,
+) -> None:
+    """Improve plans by so many changes each, or as many as the budget allows.
 
-    def __init__(self, search: VectorSearch, encoder: MachineEncoder):
-        self._search, self._encoder = search, encoder
-        self._random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
-        self._timed = search.budget.seconds_limit is not None
-        self._affordable = 1  # changes of a piece; the first one loads kernels
-
-    def improve_all(self, changes: int) -> bool:
-        """Improve each plan of the archive by so many changes; return whether there are plans."""
-        search = self._search
-        search.archive.settle()
-        X = search.archive.result()
-        X = X[search.rng.permutation(len(X))]
-        done = 0
-        while done < len(X) and not search.finished:
-            rows = max(1, min(BATCH, self._affordable // changes)) if self._timed else BATCH
-            self._improve(X[done : done + rows], changes)
-            done += rows
-        return len(X) > 0
-
-    def _improve(self, X: np.ndarray, changes: int) -> None:
-        """Improve some plans by so many changes each, or as many as the budget allows."""
-        search, size = self._search, len(X)
-        left = min(changes, search.budget.allow(size * (changes + 1)) // size - 1)
-        while left > 0 and not search.finished:
-            piece = min(left, max(1, self._affordable // size)) if self._timed else left
-            began = search.budget.seconds
-            X = self._encoder.improve(X, piece, self._random)
-            pace = (search.budget.seconds - began) / (piece * size)
-            self._affordable = max(1, int(LOOK_SECONDS / max(pace, 1e-9)))
-            search.budget.spend(piece * size)
-            left -= piece
-        search.evaluate(X)
+    About `work` changes are tried between two looks at the clock.
+    """
+    left = min(changes, search.budget.allow(len(X) * (changes + 1)) // len(X) - 1)
+    while left > 0 and not search.finished:
+        piece = min(left, max(1, work // len(X)))
+        X = encoder.improve(X, piece, random)
+        search.budget.spend(piece * len(X))
+        left -= piece
+    search.evaluate(X)
