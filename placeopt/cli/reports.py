@@ -24,7 +24,7 @@ from placeopt.core.files.paths import require_outputs
 from placeopt.doors import doors
 
 if TYPE_CHECKING:
-    from placeopt.core.door import ApprovalFunction, Approved, Door
+    from placeopt.core.door import Approved, Door
     from placeopt.core.fronts.front import Front
     from placeopt.core.problem import Problem
 
@@ -146,9 +146,9 @@ def _approved(
     refused: list[PlaceoptError] = []
     for door, file in known:
         if door.approval is not None:
-            approve: ApprovalFunction = door.load("approval")
             try:
-                return approve(front, problem, index, file)
+                approved: Approved = door.load("approval")(front, problem, index, file)
+                return approved
             except (UnsupportedError, UsageError) as error:
                 refused.append(error)
     if strict:

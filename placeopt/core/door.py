@@ -8,15 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.spec import load
-
-if TYPE_CHECKING:
-    from placeopt.core.fronts.front import Front
-    from placeopt.core.problem import Problem
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,13 +65,7 @@ class Door:
         UnsupportedError
             The door has no such member.
         """
-        entry = {
-            "commands": self.commands,
-            "beside": self.beside,
-            "approval": self.approval,
-            "next_steps": self.next_steps,
-            "traces": self.traces,
-        }[member]
+        entry = vars(self)[member]
         if entry is None:
             raise UnsupportedError(f"{self.name} has no {member.replace('_', ' ')}")
         return load(entry)
@@ -104,12 +93,3 @@ class Approved(Protocol):
 
     def markdown(self, title: str) -> str:
         """Return the same in short, for a pull request."""
-
-
-class ApprovalFunction(Protocol):
-    """``approval`` of a `Door`."""
-
-    def __call__(
-        self, front: Front, problem: Problem, index: int | None, beside: Path | None
-    ) -> Approved:
-        """Return what a door knows of a plan of a front."""

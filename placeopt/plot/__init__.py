@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 #: How the names of drawings end.
 ENDINGS = (".html", ".png", ".pdf", ".svg")
 
+#: Points that a notebook lists.
+_POINTS = 20
 #: Files beside a front that `find_instance` opens at most, and their largest size in bytes.
 _MAX_FILES, _MAX_BYTES = 200, 20_000_000
 
@@ -79,6 +81,33 @@ def in_notebook(front: Front, problem: Problem | None = None) -> NotebookPage:
     from placeopt.plot.front_page import page
 
     return NotebookPage(page(front, problem))
+
+
+def below_a_cell(front: Front) -> str:
+    """Return what a notebook shows of a front: its drawing, and a table of some of its points."""
+    from placeopt.plot import markup
+
+    title = markup.paragraphs([repr(front)])
+    if not front.points:
+        return title + markup.bullets(front.reasons)
+    from placeopt.core.fronts.words import label
+    from placeopt.plot.front_scene import scene, spread
+
+    drawn = spread(front)
+    picture = scene([drawn]).svg(repr(front), themed=False)
+    rows = [
+        (*(f"{value:.6g}" for value in point.values), point.status, ", ".join(point.found_by))
+        for point in front.subset(_POINTS).points
+    ]
+    columns = (*map(label, front.objectives), "status", "method")
+    listed = markup.table("Points", columns, rows)
+    more = []
+    if len(rows) < len(front):
+        more.append(f"{len(front) - len(rows)} more points, spread between these")
+    if len(drawn) < len(front):
+        more.append(f"The picture has {len(drawn):,} of {len(front):,} points.")
+    paper = f'<div style="background:#fff;overflow:auto">{picture}</div>'
+    return title + paper + listed + markup.paragraphs(more)
 
 
 def _require_points(front: Front) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 #: Marks by status, and what a legend calls those that say more than that a plan was found.
 _MARKS = {"heuristic": "dot", "optimal": "square", "bounded": "diamond"}
-#: Most pairs of goals that are drawn.
-_MAX_PLANES = 6
+#: Most pairs of goals that are drawn, and most points for a notebook.
+_MAX_PLANES, MAX_POINTS = 6, 2000
 
 
 def scene(fronts: Sequence[Front], names: Sequence[str] = ()) -> Scene:
@@ -53,6 +54,16 @@ def scene(fronts: Sequence[Front], names: Sequence[str] = ()) -> Scene:
                 _shade(panel, front, (a, b), shaded)
         sheet.height = max(sheet.height, down + size[1] + 50)
     return sheet
+
+
+def spread(front: Front) -> Front:
+    """Return a front of at most some thousand points that has the best and worst of every goal."""
+    values = front.values
+    if len(values) <= MAX_POINTS:
+        return front
+    even = np.linspace(0, len(values) - 1, MAX_POINTS).astype(int)
+    chosen = {*even.tolist(), *values.argmin(axis=0).tolist(), *values.argmax(axis=0).tolist()}
+    return replace(front, points=tuple(front.points[k] for k in sorted(chosen)))
 
 
 def _bounds(fronts: Sequence[Front], column: int) -> list[np.ndarray]:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from placeopt.core.errors import DocumentError, UsageError, require_known, shown
+from placeopt.core.errors import DocumentError, UsageError, optional, require_known, shown
 from placeopt.core.files.paths import AnyPath
-from placeopt.core.fronts import dominance, presentation
+from placeopt.core.fronts import dominance
 from placeopt.core.fronts.dominance import (
     all_reached,
     hypervolume,
@@ -146,10 +146,8 @@ class Front:
         return f"<Front {self.instance.name}: {size}, {ranges}; {statuses}{proven}>"
 
     def _repr_html_(self) -> str:
-        if not self.points:
-            return presentation.no_points(repr(self), self.reasons)
-        shown, knee = self.subset(presentation.SHOWN).points, self.pick().values
-        return presentation.html(repr(self), self.objectives, self.values, shown, knee)
+        shown: str = load("placeopt.plot:below_a_cell")(self)
+        return shown
 
     def plot(self, path: AnyPath | None = None, *, problem: Any = None) -> Any:
         """Draw the front: into a file, or as a page for a notebook.
@@ -481,7 +479,22 @@ class Front:
             pandas is not installed.
         """
         _require_instance(problem)
-        return presentation.table(self.objectives, self.points, plans, problem)
+        pandas = optional("pandas", "a pandas table", "plot")
+        names = names_of(self.objectives)
+        rows = [
+            {
+                **dict(zip(names, p.values, strict=True)),
+                "status": p.status,
+                "gap": p.gap,
+                "method": p.method,
+                "seed": p.seed,
+                **({} if problem is None else problem.describe(p.plan)),
+                **({"plan": p.plan} if plans else {}),
+            }
+            for p in self.points
+        ]
+        columns = None if rows else [*names, "status", "gap", "method", "seed"]
+        return pandas.DataFrame(rows, columns=columns)
 
     # -- files -------------------------------------------------------------------------------------
 
