@@ -177,6 +177,8 @@ class FleetArrays:
     flows : list of (microservice, microservice, limit in ms)
     tight_flows : list of (microservice, microservice, limit in ms)
         The flows that some pair of clusters breaks: the paper's locality constraints.
+    tight : float array (flows, 3)
+        The same.
     tight_peers : list of list of (microservice, bool array (R, R))
         For every microservice those that tight flows connect it to, and whether a flow allows its
         own cluster (row) with that of the peer (column).
@@ -270,6 +272,7 @@ class FleetArrays:
             if not (self.removed[index[a.name, f.source]] or self.removed[index[a.name, f.target]])
         ]
         self.tight_flows = [flow for flow in self.flows if (self.latency > flow[2]).any()]
+        self.tight = np.array(self.tight_flows, dtype=float).reshape(-1, 3)
         self.tight_peers: list[list[tuple[int, np.ndarray]]] = [[] for _ in self.names]
         for m, peer, limit in self.tight_flows:
             legal = self.latency <= limit

@@ -15,7 +15,7 @@ from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rolling_update import order
-from placeopt.rolling_update.arrays import FleetArrays
+from placeopt.rolling_update.arrays import FleetArrays, UpdateArrays
 from placeopt.rolling_update.order import moves_of, plan_moves
 from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.rules import Survival, counted, may_start, num_broken, tally
@@ -48,6 +48,50 @@ def num_unplaceable(
         hosts, lost = np.flatnonzero(used & ~a.shut), len(survival.standing)
         result[k] = _num_homeless(packed_rules, final, order, a.new, a.capacity, hosts, lost)
     return result
+
+
+def amiss(a: UpdateArrays, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what deployments, (K, M), use, and by how much they break what holds at the end.
+
+    Returns
+    -------
+    used : bool array (K, N)
+    excess : float array (K,)
+        Overload, copies where none may be, limits of nodes, room that the loss of a node leaves too
+        little of, and what it leaves without a place.
+    broken : float array (K,)
+        Rules, and latencies over their limits.
+    """
+    (n, nodes), starts = (len(target), len(a.price)), a.starts_of(target)
+    flat = (target + nodes * np.arange(n)[:, None]).ravel()
+    counts = [
+        np.bincount(flat, weights, n * nodes).reshape(n, nodes)
+        for weights in (None, *(np.tile(size, n) for size in a.new.T))
+    ]
+    used, load = counts[0] > 0, np.stack(counts[1:], axis=2)
+    overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
+    wrong = (a.drain[target] | (a.shut[target] & starts)) & ~a.removed
+    excess = overload.sum(axis=(1, 2)) + wrong.sum(axis=1)
+    if a.limits.any:
+        excess += a.limits.excess(used, a.num_real)
+    if a.survival.room:
+        lacking = a.survival.lacking(used, a.new.sum(axis=0))
+        excess += lacking
+        fits = lacking == 0
+        excess[fits] += num_unplaceable(a, a.survival, a.packed_rules, target[fits])
+    broken = np.zeros(n)
+    if a.rules.any:
+        broken += num_broken(a.packed_rules, target, ~starts)
+    cluster, limits = a.cluster[target[:, a.tight[:, :2].astype(np.int64)]], a.tight[:, 2]
+    over = np.maximum(0.0, a.latency[cluster[:, :, 0], cluster[:, :, 1]] - limits)
+    broken += np.minimum(1.0, over / np.maximum(limits, 1.0)).sum(axis=1)
+    return used, excess, broken
+
+
+def may_end(a: UpdateArrays, node: np.ndarray) -> bool:
+    """Return whether a plan may end so, (M,): by room, rules, limits, latencies and losses."""
+    _, excess, broken = amiss(a, node[None])
+    return bool(excess[0] == 0 and broken[0] == 0)
 
 
 @allocating_kernel
@@ -169,11 +213,8 @@ class RollingUpdateEncoder(Encoder):
         self.lower = np.zeros_like(self.upper)
         self.num_genes = len(self.upper)
         self.num_constraints = 2
-        self._ruled = a.rules.any
         self._moves = moves_of(a, np.arange(len(a.home)), a.home)
         self._count = counted(a.packed_rules, a.home)
-        flows = np.array(a.tight_flows, dtype=float).reshape(-1, 3)
-        self._ends, self._limits = flows[:, :2].astype(np.int64), flows[:, 2]
 
     def _tables(self) -> GeneTables:
         a, ranks = self.problem.arrays, self._by_rank
@@ -230,45 +271,16 @@ class RollingUpdateEncoder(Encoder):
         """
         a = self.problem.arrays
         target = self.targets(X)
-        n, nodes = len(target), len(a.price)
-        flat = (target + nodes * np.arange(n)[:, None]).ravel()
-        counts = [
-            np.bincount(flat, weights, n * nodes).reshape(n, nodes)
-            for weights in (None, *(np.tile(size, n) for size in a.new.T))
-        ]
-        used, load = counts[0] > 0, np.stack(counts[1:], axis=2)
-        every = np.zeros((n, len(self.problem.objectives)))
+        used, excess, broken = amiss(a, target)
+        every = np.zeros((len(target), len(self.problem.objectives)))
         every[:, 0] = (used @ a.price) / a.price_scale
-        broken, starts = np.zeros(n), a.starts_of(target)
-        if self._ruled:
-            broken += num_broken(a.packed_rules, target, ~starts)
-        if self._ruled or set(self._columns) & {1, 2}:
+        if a.rules.any or set(self._columns) & {1, 2}:
             made = order.count_all(target, self._moves, a.mandatory, a.ordered.load, self._count)
             every[:, 1:3] = made[:, :2] - np.array([a.removed.sum(), 0])
             broken += made[:, 2]
-        overload = np.maximum(0, load - a.capacity) / np.maximum(1, a.capacity)
-        wrong = (a.drain[target] | (a.shut[target] & starts)) & ~a.removed
-        excess = overload.sum(axis=(1, 2)) + wrong.sum(axis=1)
-        broken += self._latency_excess(target)
         if a.survival.asked:
             every[:, 3] = a.survival.lost(target)
-        if a.limits.any:
-            excess += a.limits.excess(used, a.num_real)
-        if a.survival.room:
-            lacking = a.survival.lacking(used, a.new.sum(axis=0))
-            excess += lacking
-            excess[lacking == 0] += num_unplaceable(
-                a, a.survival, a.packed_rules, target[lacking == 0]
-            )
         return every[:, self._columns], np.stack((excess, broken), axis=1)
-
-    def _latency_excess(self, target: np.ndarray) -> np.ndarray:
-        a = self.problem.arrays
-        cluster = a.cluster[target[:, self._ends]]
-        between = a.latency[cluster[:, :, 0], cluster[:, :, 1]]
-        excess = np.maximum(0.0, between - self._limits) / np.maximum(self._limits, 1.0)
-        total: np.ndarray = np.minimum(1.0, excess).sum(axis=1)
-        return total
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         """Return the plan of one vector; a copy that fits nowhere is started all the same."""

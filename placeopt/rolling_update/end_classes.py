@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.rolling_update import rules as kernels
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.rules import APART, SPREAD, TOGETHER
 
 #: Sets of counts that are looked at to tell how far a group can shrink.
@@ -240,21 +238,3 @@ class World:
         full = (self.a.initial_load[nodes] / np.maximum(1, self.a.capacity[nodes])).sum(axis=1)
         order: np.ndarray = nodes[np.argsort(-full, kind="stable")]
         return order
-
-    def is_legal(self, problem: RollingUpdate, node: np.ndarray) -> bool:
-        """Return whether a plan may end so, by room, rules, limits, latencies and losses."""
-        a, real = self.a, node != self.a.waiting
-        load = np.zeros_like(a.capacity)
-        np.add.at(load, node[real], a.new[real])
-        used = np.bincount(node[real], minlength=len(a.price)) > 0
-        rests = ~a.starts_of(node)
-        return bool(
-            (load <= a.capacity)[: a.num_real].all()
-            and not kernels.num_broken(a.packed_rules, node[None], rests[None])[0]
-            and a.limits.within(used, a.num_real)
-            and all(
-                a.latency[a.cluster[node[m]], a.cluster[node[p]]] <= ms
-                for m, p, ms in a.tight_flows
-            )
-            and problem.has_places(node.tolist())
-        )

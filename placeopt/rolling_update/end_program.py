@@ -50,6 +50,7 @@ class EndProgram:
             for b, nodes in enumerate(self.bins)
             if not self.is_fixed[b]
         }
+        self._bins_in: dict[int, dict[int, list[int]]] = {}
         self.most: dict[tuple[int, int], int] = {}  # of a class on one node of a bin
         self.at: dict[tuple[int, int], int] = {}
         self._add_classes()
@@ -84,14 +85,17 @@ class EndProgram:
     # -- room ----------------------------------------------------------------------------------
 
     def _add_classes(self) -> None:
-        world = self.world
-        for c, one in enumerate(world.classes):
-            for b, nodes in enumerate(self.bins):
-                most = self._most_on_one(one, nodes)
-                resting = int(one.home[nodes].sum())
-                total = min(len(one), most * len(nodes) if one.host[nodes[0]] else resting)
-                if most > 0 and total > 0:
-                    self.most[c, b], self.at[c, b] = most, self._variable(total)
+        world, sizes = self.world, [len(nodes) for nodes in self.bins]
+        flat = np.concatenate([np.empty(0, dtype=np.int64), *self.bins])
+        first = np.concatenate(([0], np.cumsum(sizes)))[:-1].astype(np.int64)
+        room = world.left[flat]
+        for c, one in enumerate(world.classes if sizes else ()):
+            most = self._most_on_one(one, room, flat, first)
+            resting = np.add.reduceat(one.home[flat], first)
+            total = np.where(one.host[flat[first]], np.minimum(len(one), most * sizes), resting)
+            for b in np.flatnonzero((most > 0) & (total > 0)).tolist():
+                self.most[c, b] = int(most[b])
+                self.at[c, b] = self._variable(min(len(one), int(total[b])))
         self.of_class: dict[int, list[int]] = defaultdict(list)
         self.of_bin: dict[int, list[int]] = defaultdict(list)
         for c, b in self.at:
@@ -100,15 +104,20 @@ class EndProgram:
         for c, one in enumerate(world.classes):
             self._row({self.at[c, b]: 1 for b in self.of_class[c]}, len(one), len(one))
 
-    def _most_on_one(self, one: PodClass, nodes: np.ndarray) -> int:
-        """Return how many of a class one node of a bin has room for, by itself."""
+    def _most_on_one(
+        self, one: PodClass, room: np.ndarray, flat: np.ndarray, first: np.ndarray
+    ) -> np.ndarray:
+        """Return how many of a class one node of each bin has room for, by itself, (bins,).
+
+        The nodes of all bins are `flat`, their room is `room`, and each bin begins at `first`.
+        """
         asked = one.size > 0
-        fits = (self.world.left[nodes][:, asked] // one.size[asked]).min(axis=1, initial=len(one))
-        most = int(fits.max())
+        fits = (room[:, asked] // one.size[asked]).min(axis=1, initial=len(one))
+        most: np.ndarray = np.maximum.reduceat(fits, first)
         for check in one.checks:
-            inside = self.world.fine[check.counter] and self._has_domain(check.counter, nodes)
-            if check.kind == APART and check.own and inside:
-                most = min(most, check.bound + 1)
+            if check.kind == APART and check.own and self.world.fine[check.counter]:
+                inside = np.minimum.reduceat(self.world.domain[check.counter, flat], first) >= 0
+                most = np.where(inside, np.minimum(most, check.bound + 1), most)
         return most
 
     def _has_domain(self, k: int, nodes: np.ndarray) -> bool:
@@ -170,7 +179,9 @@ class EndProgram:
 
     def _domains(self, k: int) -> dict[int, list[int]]:
         """Return the bins in each domain of a counter, of those that lie in one."""
-        found = defaultdict[int, list[int]](list)
+        if k in self._bins_in:
+            return self._bins_in[k]
+        found = self._bins_in[k] = defaultdict[int, list[int]](list)
         for b, nodes in enumerate(self.bins):
             where = np.unique(self.world.domain[k, nodes])
             if len(where) == 1 and where[0] >= 0:

@@ -20,6 +20,7 @@ import numpy as np
 
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.encoder import may_end
 from placeopt.rolling_update.end_classes import World
 from placeopt.rolling_update.end_program import EndProgram
 from placeopt.rolling_update.every_state import cheapest_reached
@@ -58,27 +59,35 @@ class EndState(NamedTuple):
     steps: list[tuple[int, int]] | None = None
 
 
-#: What is known of instances, by their arrays: with stops, and without; and what moves reach.
-_KNOWN: WeakKeyDictionary[UpdateArrays, dict[bool, EndState]] = WeakKeyDictionary()
+#: What is known of instances, by their arrays: with stops, and without, and whether an end was
+#: looked for; and what moves reach.
+_KNOWN: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, bool], EndState]] = WeakKeyDictionary()
 _REACHED: WeakKeyDictionary[UpdateArrays, EndState] = WeakKeyDictionary()
 
 
 def cheapest_end(
-    problem: RollingUpdate, seconds: float = math.inf, *, stops: bool = True
+    problem: RollingUpdate,
+    seconds: float = math.inf,
+    *,
+    stops: bool = True,
+    below: float = math.inf,
 ) -> EndState:
     """Return the cheapest end that is found, and the price that no plan beats.
 
-    Without `stops` it is of plans that stop nothing. A limit of `seconds` is a last resort: the
-    same call may then answer differently.
+    Without `stops` it is of plans that stop nothing. Where no end is cheaper than `below`, none is
+    looked for. A limit of `seconds` is a last resort: the same call may then answer differently.
     """
     known = _KNOWN.setdefault(problem.arrays, {})
-    if stops not in known:
-        began = time.perf_counter()
-        found = _first_of_their_kind(problem.arrays, _cheapest_end(problem, seconds, stops))
-        if seconds < _LEAST_SECONDS or time.perf_counter() - began >= seconds:
-            return found  # more time might find more
-        known[stops] = found
-    return known[stops]
+    for key in ((stops, True), (stops, False)):
+        if key in known and (key[1] or known[key].lowest >= below):
+            return known[key]
+    began = time.perf_counter()
+    found = _cheapest_end(problem, seconds, stops, below)
+    found = _first_of_their_kind(problem.arrays, found)
+    in_time = _LEAST_SECONDS <= seconds and time.perf_counter() - began < seconds
+    if in_time:  # else more time might find more
+        known[stops, found.lowest < below] = found
+    return found
 
 
 def reached_end(problem: RollingUpdate) -> EndState:
@@ -89,8 +98,9 @@ def reached_end(problem: RollingUpdate) -> EndState:
     found = _REACHED.get(problem.arrays)
     if found is None:
         met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
-        found = cheapest_end(problem, stops=False)
-        if met is not None:
+        if met is None:
+            found = cheapest_end(problem, stops=False)
+        else:
             end = EndState(met.price, met.node, exact=True, steps=met.steps)
             found = _first_of_their_kind(problem.arrays, end)
         _REACHED[problem.arrays] = found
@@ -113,9 +123,15 @@ def _first_of_their_kind(a: UpdateArrays, found: EndState) -> EndState:
 
 
 def wider_end(
-    problem: RollingUpdate, least_hosts: dict[int, int], end: np.ndarray, left: np.ndarray
+    problem: RollingUpdate,
+    least_hosts: dict[int, int],
+    end: np.ndarray,
+    left: np.ndarray,
+    below: float,
 ) -> np.ndarray | None:
     """Return another cheap end, where groups of what did not get to the last one have more nodes.
+
+    None where none is found that is cheaper than `below`.
 
     Parameters
     ----------
@@ -135,23 +151,24 @@ def wider_end(
     if least_hosts == before:
         return None
     wider = world.least_hosts | least_hosts
-    return _Search(problem, world, math.inf, wider, evenly=tuple(least_hosts)).run().node
+    search = _Search(problem, world, math.inf, wider, evenly=tuple(least_hosts), below=below)
+    return search.run().node
 
 
 def lowest_price(problem: RollingUpdate, price: int, *, stops: bool) -> int:
     """Return the price that no plan beats, where a plan of some price is known."""
-    lowest = cheapest_end(problem, stops=stops).lowest
+    lowest = cheapest_end(problem, stops=stops, below=price).lowest
     return lowest if stops or price <= lowest else reached_end(problem).lowest
 
 
-def _cheapest_end(problem: RollingUpdate, seconds: float, stops: bool) -> EndState:
+def _cheapest_end(problem: RollingUpdate, seconds: float, stops: bool, below: float) -> EndState:
     if problem.infeasibility() or seconds < _LEAST_SECONDS:
         return EndState(lower_bound(problem), None)
     world = World(problem.arrays)
     least_hosts = {} if stops else world.least_hosts
     if not stops and not least_hosts:
-        return cheapest_end(problem, seconds)
-    return _Search(problem, world, seconds, least_hosts).run()
+        return cheapest_end(problem, seconds, below=below)
+    return _Search(problem, world, seconds, least_hosts, below=below).run()
 
 
 class _Search:
@@ -164,39 +181,44 @@ class _Search:
         seconds: float,
         least_hosts: dict[int, int],
         evenly: tuple[int, ...] = (),
+        below: float = math.inf,
     ):
         self.problem, self.world, self.seconds = problem, world, seconds
-        self.least_hosts, self.evenly = least_hosts, evenly
+        self.least_hosts, self.evenly, self.below = least_hosts, evenly, below
 
     def _program(self, bins: list[np.ndarray]) -> EndProgram:
         return EndProgram(self.world, bins, self.seconds, least_hosts=self.least_hosts)
 
     def run(self) -> EndState:
         """Return the cheapest end that is found."""
-        world, lowest = self.world, lower_bound(self.problem)
+        world = self.world
         each = [np.array([n]) for n in np.flatnonzero(world.real).tolist()]
         small = len(world.classes) * len(each) <= _EACH_NODE
         bins = each if small else world.kinds()
         if len(world.classes) * len(bins) > _LARGEST:
-            return EndState(lowest, None)
+            return EndState(lower_bound(self.problem), None)
         whole = not small and len(world.classes) * len(each) <= _WHOLE
-        program, proven = self._program(bins), True
-        for _ in range(1 if small else _FEW_SETS if whole else _SETS):
+        program, proven, lowest = self._program(bins), True, 0
+        for k in range(1 if small else _FEW_SETS if whole else _SETS):
             bound, x = program.solve()
+            if k == 0 and (x is None or program.cost(x) > bound or world.a.survival.room):
+                lowest = lower_bound(self.problem)  # else the program knows all that this knows
             if proven and math.isfinite(bound):
                 lowest = max(lowest, int(bound))
-            if x is None:
+            if x is None or lowest >= self.below:
                 break
             found, certain, paid = self._packed(program, x, small)
             if found is not None:
-                if not self._is_legal(found):
+                if not may_end(world.a, found):
                     return EndState(lowest, None)
                 return EndState(lowest, found, small and certain and program.cost(x) == lowest)
             if not paid:
                 break
             proven = proven and certain
             self._cut(program, paid)
-        return self._among_all(each, bins, lowest) if whole else EndState(lowest, None)
+        if whole and lowest < self.below:
+            return self._among_all(each, bins, lowest)
+        return EndState(lowest, None)
 
     def _packed(
         self, program: EndProgram, x: np.ndarray, small: bool
@@ -230,10 +252,8 @@ class _Search:
             return EndState(lowest, None)
         nodes = self._chosen(program, program.paid_in(x))
         found, _ = self._program(nodes).with_most_at_home(program.cost(x))
-        return EndState(lowest, found if found is not None and self._is_legal(found) else None)
-
-    def _is_legal(self, node: np.ndarray) -> bool:
-        return self.world.is_legal(self.problem, node)
+        legal = found is not None and may_end(self.world.a, found)
+        return EndState(lowest, found if legal else None)
 
     def _chosen(self, program: EndProgram, paid: dict[int, int]) -> list[np.ndarray]:
         """Return nodes by themselves: so many of each kind that host most now, and the others."""

@@ -316,7 +316,6 @@ def cheapest_plan(
     work: int = WORK,
     tries: int = TRIES,
     seed: int = 1,
-    aims: bool = True,
 ) -> Plan:
     """Return the cheapest plan that is found; of equal ones that with fewest starts.
 
@@ -335,9 +334,6 @@ def cheapest_plan(
     tries : int
         Orders that are tried of the moves to a deployment, at most.
     seed : int
-    aims : bool
-        Whether the program of the cheapest end is solved, whose plan is then tried first. It takes
-        tenths of a second of some hundred pods: too long for each of many small changes.
 
     Returns
     -------
@@ -345,14 +341,14 @@ def cheapest_plan(
         A plan that the referee accepts, if there is one that stops nothing or stops are allowed.
         Else the plan that the referee likes best.
     """
-    search = _Search(problem, stops, tries, seed, aims)
+    search = _Search(problem, stops, tries, seed)
     for plan in ({"steps": []}, *plans):
         search.offer(plan)
     if not problem.infeasibility():
         search.offer_cheapest([search.target(node) for node in starts])
-    if not problem.infeasibility() and not search.offer_end():
+    if not problem.infeasibility() and not search.offer_ends():
         count = max(int(not starts), min(_MOST, work // len(problem.arrays.home)))
-        for k, targets in enumerate(_descents(search, starts, count)):
+        for k, targets in enumerate(() if search.is_at_end else _descents(search, starts, count)):
             search.offer_cheapest(targets)
             if k + 1 >= _ENOUGH and search.is_legal and search.price <= search.lowest:
                 break
@@ -376,9 +372,10 @@ def _descents(
 class _Search:
     """The best plan so far: one that the referee accepts, cheap, with few stops and starts."""
 
-    def __init__(self, problem: RollingUpdate, stops: bool, tries: int, seed: int, aims: bool):
+    def __init__(self, problem: RollingUpdate, stops: bool, tries: int, seed: int):
         self.problem, self.stops, self.tries, self.seed = problem, stops, tries, seed
-        self.aims = aims
+        #: Whether the plan reaches an end of the program: descents find nothing better then.
+        self.is_at_end = False
         self.plan: Plan = {}
         self.rank: tuple[float, ...] = (np.inf,)
 
@@ -395,7 +392,12 @@ class _Search:
     @cached_property
     def end(self) -> EndState:
         """The cheapest end, and what no plan costs less than."""
-        return cheapest_end(self.problem, math.inf if self.aims else 0.0, stops=self.stops)
+        return cheapest_end(self.problem, stops=self.stops, below=self._wanted)
+
+    @property
+    def _wanted(self) -> float:
+        """What an end is to cost less than: of equal price one may need fewer stops or starts."""
+        return self.price + any(self.rank[2:]) if self.is_legal else math.inf
 
     @property
     def lowest(self) -> int:
@@ -417,14 +419,17 @@ class _Search:
             self.rank, self.plan = rank, plan
         return broken == 0
 
-    def offer_end(self) -> bool:
-        """Offer the plan to the cheapest end; return whether none is cheaper or has fewer stops."""
+    def offer_ends(self) -> bool:
+        """Offer plans to cheap ends; return whether none is cheaper or has fewer stops."""
         node, more = self.end.node, dict[int, int]()
         for _ in range(_ENDS):
             if node is None or not self._is_better(target := self.target(node)):
                 break
-            _, left = self._offer_moves(target)
-            node = wider_end(self.problem, more, node, left) if len(left) else None
+            legal, left = self._offer_moves(target)
+            self.is_at_end = legal and len(left) == 0
+            if self.is_at_end:
+                break
+            node = wider_end(self.problem, more, node, left, self._wanted)
         if not (self._is_proven or self.stops):
             self.end = reached_end(self.problem)
             if self.end.steps is not None:
@@ -493,5 +498,7 @@ class _Search:
             self.problem, target.node, states=states, max_stops=limit, tries=tries, seed=self.seed
         )
         end = self.problem.arrays.final_nodes(result.steps)
-        legal = self.offer(self.problem.plan(result.steps))
-        return legal, np.flatnonzero(end != target.node)
+        left = np.flatnonzero(end != target.node)
+        if len(left) and self.is_legal and result.price > self.price:
+            return False, left  # it is of no use: to judge it would take longer than to find it
+        return self.offer(self.problem.plan(result.steps)), left

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from placeopt.core.fronts.values import Plan
+from placeopt.rolling_update.encoder import may_end
 from placeopt.rolling_update.problem import RollingUpdate
 
 Steps = list[tuple[int, int]]
@@ -77,6 +78,8 @@ def in_more_zones(
             tried += 1
             if _zones(problem, workload, steps) <= _zones(problem, workload, now):
                 continue
+            if not may_end(problem.arrays, problem.arrays.final_nodes(steps)):
+                continue  # the referee takes longest
             if is_as_good(other := problem.plan(steps)):
                 plan, better = other, True
                 break

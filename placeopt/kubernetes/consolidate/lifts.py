@@ -17,7 +17,7 @@ from msgspec.structs import replace as replace_in
 
 from placeopt.core.errors import PlaceoptError
 from placeopt.kubernetes.capacity import keeping
-from placeopt.kubernetes.consolidate.situation import Situation, solved
+from placeopt.kubernetes.consolidate.situation import Situation, repeated, solved
 from placeopt.kubernetes.importing import Imported, with_objects
 from placeopt.kubernetes.objects import GOING, KubernetesNode, PodSpec
 from placeopt.kubernetes.pinned import NOT_READY, OTHER_NAMESPACES, without_protection
@@ -28,12 +28,12 @@ from placeopt.kubernetes.volumes import SINGLE, attached_by
 _HASH = "pod-template-hash"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.
 _WORK, _LEAST = 90_000, 8
-#: Pods times nodes of all clusters together of which the program of the cheapest end is solved.
-_AIMED = 100_000
 #: So many pods each counts for where nodes can be bought: a search tries each kind of them.
 _BUYING = 10
 #: Pods that the searches for one lift together place, and orders of the moves to a deployment.
 _PODS, _ORDERS = 1000, 4
+#: Less than this is no saving, in the unit of costs.
+_LEAST_SAVING = 1e-6
 #: Namespace and name of a pod.
 _Pod = tuple[str, str]
 
@@ -116,7 +116,7 @@ class Lifted:
     @cached_property
     def frees(self) -> list[str]:
         """The nodes that stay as it is, and do not after it; none where it saves nothing."""
-        if self.other is None or not self.saving or self.saving < 1e-6:
+        if self.other is None or not self.saving or self.saving < _LEAST_SAVING:
             return []
         left = set(self.other.staying)
         return [name for name in self.base.staying if name not in left]
@@ -135,30 +135,34 @@ def lifted(base: Situation, lifts: Sequence[Lift], *, seed: int = 1) -> list[Lif
     """
     a = base.problem.arrays
     work = len(a.home) * (_BUYING if a.candidate.any() else 1)
-    count, aimed = max(_LEAST, _WORK // work), _AIMED // (len(a.home) * len(a.price))
+    count = max(_LEAST, _WORK // work)
     promise = _promises(base, lifts)
     order = sorted(range(len(lifts)), key=lambda k: -promise[k])
     return [
-        Lifted(
-            lifts[k],
-            base,
-            _solved(base, lifts[k], seed, aims=place < aimed) if place < count else None,
-        )
+        Lifted(lifts[k], base, _solved(base, lifts[k], seed) if place < count else None)
         for place, k in enumerate(order)
     ]
 
 
-def _solved(base: Situation, lift: Lift, seed: int, *, aims: bool) -> Situation | None:
-    """Return the cluster after a lift; None where no plan keeps all its rules."""
+def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
+    """Return the cluster after a lift; None where no plan keeps all its rules.
+
+    Where its program allows nothing cheaper than that of the cluster as it is, no plan is looked
+    for.
+    """
     if not lift.alone:
         return base
     try:
         imported = lift.change(base.imported)
     except PlaceoptError:
         return None
+    same = repeated(base, imported)
+    if same.is_legal and same.cost - same.at_most >= base.cost - base.at_most - _LEAST_SAVING:
+        return same
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
     work = 0 if bought and lift.kind != "machines" else _PODS
-    other = solved(imported, base=base, work=work, tries=_ORDERS, seed=seed, aims=aims)
+    stops = base.stops
+    other = solved(imported, stops=stops, base=base, work=work, tries=_ORDERS, seed=seed)
     # new requests may be more than can be started, and so may pods that waited
     return other if other.is_legal or not base.is_legal else None
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 #: Workloads that wait which are tried one by one.
 _TRIED = 8
-#: Pods times nodes up to which the cheapest end is looked for after every change, too.
-_FEW = 1500
 #: The unit of costs where no price is known.
 NODES = "nodes"
 
@@ -52,15 +50,15 @@ class Situation:
         What waits for a node and is left out, since no plan starts it.
     stops : bool
         Whether the plan may stop pods.
-    aims : bool
-        Whether the program of the cheapest end is solved for the bound.
+    lowest : int, optional
+        A price that no plan beats, where it is known before; else it is looked for.
     """
 
     imported: Imported
     plan: Plan
     waits: tuple[Replica, ...] = ()
     stops: bool = False
-    aims: bool = True
+    lowest: int | None = None
 
     @property
     def problem(self) -> RollingUpdate:
@@ -266,17 +264,13 @@ class Situation:
     @cached_property
     def at_most(self) -> float:
         """Largest saving that a better plan could add, in `unit`: a proven bound."""
-        from placeopt.rolling_update.bounds import lower_bound
         from placeopt.rolling_update.end_state import lowest_price
 
         a, stops = self.problem.arrays, self.stops or self.verdict.values[2] > 0
         cost = a.cost(self.final[self.final >= 0])
-        paid = round(cost * a.price_scale)
-        lowest = (
-            lowest_price(self.problem, paid, stops=stops)
-            if self.aims
-            else lower_bound(self.problem)
-        )
+        lowest = self.lowest
+        if lowest is None:
+            lowest = lowest_price(self.problem, round(cost * a.price_scale), stops=stops)
         left = cost - lowest / a.price_scale
         return max(0.0, round(left, 9)) * (HOURS_OF_A_MONTH if self.is_priced else 1)
 
@@ -289,7 +283,6 @@ def solved(
     work: int = WORK,
     tries: int = TRIES,
     seed: int = 1,
-    aims: bool = False,
 ) -> Situation:
     """Return a cluster with the cheapest plan that is found.
 
@@ -306,28 +299,14 @@ def solved(
     tries : int
         Orders that are tried of the moves to a deployment, at most.
     seed : int
-    aims : bool
-        Whether the program of the cheapest end is solved, of large clusters with a `base`, too.
     """
     empty = Situation(imported, {"steps": []})
     starts = [] if base is None else [_carried(base, empty)]
     plans = [] if base is None else [_repeated(base, empty)]
-    aims = aims or base is None or _pairs(empty) <= _FEW
     plan = cheapest_plan(
-        empty.problem,
-        stops=stops,
-        starts=starts,
-        plans=plans,
-        work=work,
-        tries=tries,
-        seed=seed,
-        aims=aims,
+        empty.problem, stops=stops, starts=starts, plans=plans, work=work, tries=tries, seed=seed
     )
-    return Situation(imported, plan, stops=stops, aims=aims)
-
-
-def _pairs(situation: Situation) -> int:
-    return len(situation.problem.arrays.home) * len(situation.problem.nodes)
+    return Situation(imported, plan, stops=stops)
 
 
 def planned(imported: Imported, *, stops: bool = False, seed: int = 1) -> Situation:
@@ -366,6 +345,15 @@ def _without(imported: Imported, units: Sequence[Replica], stops: bool) -> Impor
     cluster = imported.cluster.mapped(lambda u: None if (u.namespace, u.name) in gone else u)
     text = "waits for a node: no plan was found that starts it" + " and stops no pod" * (not stops)
     return imported.changed(cluster, left_out=dict.fromkeys((u.label for u in units), text))
+
+
+def repeated(base: Situation, imported: Imported) -> Situation:
+    """Return another cluster with the plan of `base`, and what its program proves at once."""
+    from placeopt.rolling_update.end_state import cheapest_end
+
+    empty = Situation(imported, {"steps": []}, stops=base.stops)
+    lowest = cheapest_end(empty.problem, stops=base.stops, below=0).lowest
+    return replace(empty, plan=_repeated(base, empty), lowest=lowest)
 
 
 def _carried(base: Situation, other: Situation) -> np.ndarray:

@@ -12,7 +12,7 @@ from placeopt.core.kernels.common import join, root
 from placeopt.rolling_update import rules
 from placeopt.rolling_update.arrays import UpdateArrays
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.encoder import num_unplaceable
+from placeopt.rolling_update.encoder import may_end, num_unplaceable
 from placeopt.rolling_update.packing import kernels
 from placeopt.rolling_update.packing.emptying import empty_node
 from placeopt.rolling_update.packing.returning import return_home
@@ -195,11 +195,8 @@ class Consolidation:
         yield from self._checked(self._returning(budget, count, effort))
 
     def _checked(self, targets: Iterator[TargetDeployment]) -> Iterator[TargetDeployment]:
-        """Yield the deployments that keep all rules and limits, and have spare room."""
-        for target in targets:
-            legal = not self.ruled or self._is_legal(target.node)
-            if legal and self._excess(target.node) == 0 and self._has_spare(target.node):
-                yield target
+        """Yield the deployments that a plan may end with."""
+        return (target for target in targets if may_end(self.problem.arrays, target.node))
 
     def _excess(self, node: np.ndarray) -> float:
         """Return by how much the nodes of a deployment, (M,), break the limits of nodes."""
@@ -208,11 +205,6 @@ class Consolidation:
             return 0.0
         used = np.bincount(node, minlength=len(a.price)) > 0
         return float(a.limits.excess(used[None], a.num_real)[0])
-
-    def _is_legal(self, node: np.ndarray) -> bool:
-        a = self.problem.arrays
-        rests = ~a.starts_of(node)
-        return bool(rules.num_broken(a.packed_rules, node[None], rests[None])[0] == 0)
 
     def _has_spare(self, node: np.ndarray) -> bool:
         """Return whether what each node of a deployment, (M,), hosts has a place on the others.
