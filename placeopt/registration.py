@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from dataclasses import fields, replace
 from types import ModuleType, SimpleNamespace
@@ -13,7 +12,7 @@ from pydantic import BaseModel
 from placeopt import registry
 from placeopt.core.errors import UnsupportedError, UsageError, did_you_mean
 from placeopt.core.problem import Problem
-from placeopt.core.spec import Additions, Entry, Method, ProblemSpec, added, load, take_over
+from placeopt.core.spec import ADDED, Entry, Method, ProblemSpec, load
 
 #: Members that are text or records, and those of the others that are no functions.
 _PLAIN = ("kind", "auto", "auto_alone", "quick", "gap_of", "methods")
@@ -57,8 +56,8 @@ def register(spec: ProblemSpec) -> None:
     whole = _found(spec)
     _check(whole)
     load(whole.instance).spec = whole
-    others = {kind: other for kind, other in added().specs.items() if kind != whole.kind}
-    take_over(Additions(secrets.token_hex(8), {**others, whole.kind: whole}))
+    ADDED.pop(whole.kind, None)  # the latest stands last
+    ADDED[whole.kind] = whole
     if "gymnasium" in sys.modules:
         from placeopt import environments
 

@@ -33,7 +33,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.problem import Problem, keyword_defaults, require_minimised
-from placeopt.core.spec import DEFAULT_SECONDS, Method, ProblemSpec, Role, added, load
+from placeopt.core.spec import ADDED, DEFAULT_SECONDS, Method, ProblemSpec, Role, load
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
@@ -154,6 +154,7 @@ def installed() -> dict[str, ProblemSpec]:
     return kinds
 
 
+@cache
 def _offered(group: str, kind: type[Any]) -> list[Any]:
     """Return what other distributions offer.
 
@@ -178,7 +179,7 @@ def _offered(group: str, kind: type[Any]) -> list[Any]:
 
 def specs() -> dict[str, ProblemSpec]:
     """Return every problem by its kind: ours, those of other distributions, those registered."""
-    return {**installed(), **added().specs}
+    return {**installed(), **ADDED}
 
 
 @dataclass(frozen=True)
@@ -267,12 +268,6 @@ def methods() -> dict[str, MethodEntry]:
     >>> methods()["bin-plans"].problems
     ('temporal',)
     """
-    return _methods(added().token)
-
-
-@cache
-def _methods(token: str) -> dict[str, MethodEntry]:
-    """Return every method; what programs add has a token."""
     generic = [*GENERIC, *_offered("placeopt.methods", Method)]
     results = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
     for kind, spec in specs().items():
@@ -389,8 +384,9 @@ def method(name: str) -> MethodEntry:
     UsageError
         There is none; the message suggests the nearest.
     """
-    require_known("method", name, methods())
-    return methods()[name]
+    known = methods()
+    require_known("method", name, known)
+    return known[name]
 
 
 def auto(

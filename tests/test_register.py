@@ -20,7 +20,7 @@ from placeopt import registry
 from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.values import Evaluation, Objective
 from placeopt.core.interfaces import build_encoder, build_sequence
-from placeopt.core.spec import Additions, Method, take_over
+from placeopt.core.spec import ADDED, Method
 
 SUPPORT = Path(__file__).resolve().parent / "support"
 sys.path.insert(0, str(SUPPORT))
@@ -32,7 +32,7 @@ import lamps  # noqa: E402
 def nothing_registered() -> Iterator[None]:
     """Leave no problem behind for other tests."""
     yield
-    take_over(Additions())
+    ADDED.clear()
 
 
 @pytest.fixture
@@ -153,12 +153,8 @@ def test_a_method_says_what_it_needs(problem: lamps.Lamps, monkeypatch: Any) -> 
         placeopt.solve(problem, "auto", certify=True)
     odd = Method("odd", "lamps:odd", "needs what nobody has", needs="encodr")
     monkeypatch.setattr(registry, "_offered", lambda group, kind: [odd] * (kind is Method))
-    registry._methods.cache_clear()
-    try:
-        with pytest.raises(UnsupportedError, match="no member of ProblemSpec; did you mean 'enc"):
-            placeopt.solve("toy", "odd")
-    finally:
-        registry._methods.cache_clear()
+    with pytest.raises(UnsupportedError, match="no member of ProblemSpec; did you mean 'enc"):
+        placeopt.solve("toy", "odd")
 
 
 class Bright(lamps.Lamps):

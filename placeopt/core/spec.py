@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any, Literal, TypeAlias, get_args
@@ -252,31 +251,5 @@ class ProblemSpec:
         return vars(self).get(member)
 
 
-# -- problems that a program adds ------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Additions:
-    """Problems that a program has added to those installed, by kind.
-
-    Tasks carry them, so that workers know the problems too. Different additions have different
-    tokens.
-    """
-
-    token: str = ""
-    specs: Mapping[str, ProblemSpec] = field(default_factory=dict)
-
-
-_added = Additions()
-
-
-def added() -> Additions:
-    """Return what this process has added."""
-    return _added
-
-
-def take_over(additions: Additions) -> None:
-    """Replace what this process has added."""
-    global _added
-    if additions.token != _added.token:
-        _added = additions
+#: Problems that this program has added to those installed, by kind. Tasks carry them to workers.
+ADDED: dict[str, ProblemSpec] = {}

@@ -17,9 +17,10 @@ def registered() -> Iterator[None]:
     from machine_reassignment import SPEC
 
     import placeopt
-    from placeopt.core.spec import added, take_over
+    from placeopt.core.spec import ADDED
 
-    before = added()
+    before = dict(ADDED)
     placeopt.register(SPEC)
     yield
-    take_over(before)
+    ADDED.clear()
+    ADDED.update(before)

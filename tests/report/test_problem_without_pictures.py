@@ -47,9 +47,7 @@ def problem(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stub]:
     monkeypatch.setitem(sys.modules, "stub_problem", module)
     known = registry.specs() | {"stub": SPEC}
     monkeypatch.setattr(registry, "specs", lambda: known)
-    registry._methods.cache_clear()
     yield Stub.generate()
-    registry._methods.cache_clear()
 
 
 def front_of(problem: Stub) -> Front:

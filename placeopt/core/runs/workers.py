@@ -29,7 +29,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import MissingExtraError, PlaceoptError, UsageError, shown
 from placeopt.core.fronts.values import versions
 from placeopt.core.runs.run_directory import Checkpoint, RunDirectory
-from placeopt.core.spec import Additions, added, take_over
+from placeopt.core.spec import ADDED, ProblemSpec
 
 #: How often workers may die in a row before a task ends.
 MAX_TRIES = 4
@@ -57,8 +57,8 @@ class Call:
         The limit of the task's budget; its seconds count from when it begins.
     key : dict, optional
         All that the result depends on, as JSON. A run directory keeps results under it.
-    additions : Additions
-        Problems that the worker has to know.
+    added : dict
+        Problems that the worker has to know, by kind.
     """
 
     function: Callable[..., Any]
@@ -66,7 +66,7 @@ class Call:
     evaluations: int | None = None
     seconds: float | None = None
     key: dict[str, Any] | None = None
-    additions: Additions = field(default_factory=added)
+    added: dict[str, ProblemSpec] = field(default_factory=ADDED.copy)
 
 
 class Done(NamedTuple):
@@ -81,7 +81,7 @@ _Ending = Generator[tuple[int, Done], None, None]
 
 def perform(call: Call, stop: Callable[[], bool]) -> Done:
     """Perform a task; `stop` says whether somebody outside cancels it."""
-    take_over(call.additions)
+    ADDED.update(call.added)
     budget = Budget(call.evaluations, call.seconds, stop=stop)
     if budget.cancelled:
         return Done(None, False)
