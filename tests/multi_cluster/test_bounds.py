@@ -149,16 +149,16 @@ def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> Non
     table = Requests(problem)
     weights = rng.dirichlet(np.ones(3)) / table.scale
     sharing = Sharing(table, weights[None])
-    state = sharing._nothing()
+    state = prices.nothing(sharing.terms, 1)
     for values in state[:-1]:
         values[:] = size * rng.exponential(size=values.shape) * rng.choice((1, -1), values.shape)
     state.parts[:], state.room[:] = abs(state.parts), abs(state.room)
-    for t in range(len(state.parts)):
-        prices.within(state.differences, state.unequal, t, weights[2])
+    legal = prices.legal(state.differences, state.unequal, weights[2:])
+    state = state._replace(differences=legal[0], unequal=legal[1])
     values = attainable_of(seed)
     accepted = np.rint((1 - values[:, 3]) * len(table.room)).astype(int)
     numbers = np.arange(1, int(table.acceptable.sum()) + 1)
-    proven = sharing.by_prices(state, weights, numbers)
+    proven = prices.bounds_of(sharing.terms, state, weights[None])[0][numbers - 1]
     for k in numbers[numbers <= accepted.max()].tolist():
         assert proven[k - 1] <= k * (values[accepted == k][:, :3] @ weights).min() + 1e-12
 
@@ -167,10 +167,10 @@ def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> Non
 def test_prices_of_inequality_become_legal(draw: int, weight: float) -> None:
     """Each limits the differences, and together they are within the weight."""
     rng = np.random.default_rng(draw)
-    differences, unequal = rng.normal(size=(1, 6)), rng.normal(size=(1, 2))
-    prices.within(differences, unequal, 0, weight)
-    assert (abs(differences) <= unequal[0, 0]).all() and (unequal >= -1e-12).all()
-    assert unequal.sum() <= weight + 1e-12
+    prices_of = rng.normal(size=(1, 5, 6)), rng.normal(size=(1, 5, 2))
+    differences, unequal = prices.legal(*prices_of, np.array([weight]))
+    assert (abs(differences) <= unequal[:, :, :1]).all() and (unequal >= 0).all()
+    assert (unequal.sum(axis=2) <= weight + 1e-12).all()
 
 
 def test_prices_prove_what_a_linear_program_does() -> None:
@@ -190,26 +190,10 @@ def test_prices_prove_what_a_linear_program_does() -> None:
         bounds=np.column_stack((np.zeros(T * C), sharing.share.ravel())),
     ).fun
     for _ in range(5):
-        proven = sharing.proven(0, 24, numbers)[0]
+        proven = sharing.proven([0], 24, numbers)[0, 0]
     alone = table.alone(np.array([0.0, 1.0, 0.0]))[23]
     assert alone < proven <= optimum * (1 + 1e-9)
     assert proven >= 0.995 * optimum
-    exact = sharing.proven_straight(0, 24, numbers, Budget(seconds=60))
-    assert exact is not None and exact[0] == pytest.approx(optimum, rel=1e-6)
-
-
-@pytest.mark.parametrize("weight", [0.1, 0.5, 0.9])
-def test_linear_programs_have_the_best_prices(weight: float) -> None:
-    """Where latency has no weight no other prices prove more, and steps come near."""
-    problem = MultiCluster.generate(2, requests=30)
-    table = Requests(problem)
-    sharing = Sharing(table, np.array([[0.0, weight, 1 - weight]]) / table.scale)
-    numbers = np.array([20, 25, 30])
-    for k, accepted in enumerate(numbers.tolist()):
-        exact = sharing.proven_straight(0, accepted, numbers, Budget(seconds=60))
-        for _ in range(20):
-            steps = sharing.proven(0, accepted, numbers)
-        assert exact is not None and 0.9 * exact[k] <= steps[k] <= exact[k] * (1 + 1e-6)
 
 
 def test_a_limit_on_refusals_leaves_no_bounds_beyond_it() -> None:

@@ -3,13 +3,12 @@
 A *cut* says of every plan that accepts k requests: ``weights @ (latency, cost, inequality)`` is at
 least so much, the three being means over the accepted requests. First cuts are closed: each request
 alone on its best cluster, and the k cheapest requests. Then requests share the clusters while they
-run (`placeopt.multi_cluster.bounds.sharing`): prices of what is shared prove more. First-order
-steps find prices; where latency has no weight, linear programs find better ones.
+run (`placeopt.multi_cluster.bounds.sharing`): prices of what is shared prove more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -29,6 +28,8 @@ _PARTS, _PARTS_OF_TWO = 6, 20
 #: Programs for all weights together, numbers of accepted requests for which there are some at
 #: least, and how often the sum of latencies leans to a solution before, for each number.
 _PROGRAMS, _LEAST_NUMBERS, _LEANS = 300, 10, 3
+#: Parts of requests on clusters, for all weights whose programs are solved together, at most.
+_TOGETHER = 20_000
 #: Share of the time for the largest number of requests that can be accepted.
 _MOST_SHARE = 0.5
 #: Largest number of pairs of requests on a cluster for which prices are looked for.
@@ -89,37 +90,19 @@ def _by_prices(sharing: Sharing, cuts: _Cuts, budget: Budget) -> int:
     cuts.drop(sharing.most_accepted(budget, _MOST_SHARE * budget.seconds_left))
     if len(cuts.accepted) == 0:
         return solves
-    straight, visits = not (cuts.weights[:, 0] > 0).any(), dict[tuple[int, int], None]()
+    together = max(1, _TOGETHER // sharing.share.size)
     for share, rows, leans in _visits(cuts.weights):
         accepted = max(int(cuts.accepted[0]), round(share * int(cuts.accepted[-1])))
-        for row in rows:
-            if straight and (row, accepted) in visits:
-                continue
+        for k in range(0, len(rows), together):
             if budget.out_of_time:
                 return solves
-            visits[row, accepted] = None
-            solves += 1
+            some = rows[k : k + together]
+            solves += len(some)
             budget.report(note=f"bound: program {solves}")
-            proven = sharing.proven(row, accepted, cuts.accepted)
-            if leans:
-                sharing.lean(row)
-            cuts.values[row] = np.maximum(cuts.values[row], proven)
-    return solves + (_by_programs(sharing, cuts, visits, budget) if straight else 0)
-
-
-def _by_programs(
-    sharing: Sharing, cuts: _Cuts, visits: Iterable[tuple[int, int]], budget: Budget
-) -> int:
-    """Raise the cuts of sums without latency by linear programs, ends and middles of rows first."""
-    solves, numbers = 0, {accepted: k for k, (_, accepted) in enumerate(visits)}
-    order = sorted(visits, key=lambda v: (numbers[v[1]], -(v[0] & -v[0] or len(cuts.weights))))
-    for row, accepted in order:
-        proven = sharing.proven_straight(row, accepted, cuts.accepted, budget)
-        if proven is None:
-            break
-        solves += 1
-        budget.report(note=f"bound: linear program {solves}")
-        cuts.values[row] = np.maximum(cuts.values[row], proven)
+            proven = sharing.proven(some, accepted, cuts.accepted)
+            cuts.values[some] = np.maximum(cuts.values[some], proven)
+        if leans:
+            sharing.lean(rows[0])
     return solves
 
 

@@ -1,4 +1,4 @@
-"""Kernels that look for prices of what requests share: a convex program, by first-order steps.
+"""Prices of what requests share: a convex program, by first-order steps.
 
 Requests in parts (T, C) share clusters while they run, and pay for latency, cost and inequality.
 What they share has prices. Parts go down and prices go up in turn (Chambolle and Pock, 2011;
@@ -12,353 +12,179 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.compile import allocating_kernel, kernel
-
 #: What rounding can add to a sum, as a share of the sum of the sizes.
 ROUNDING = 1e-9
+#: Rounds of steps, and steps in each.
+_ROUNDS, _STEPS = 4, 50
 
 
 class Shared(NamedTuple):
     """What requests share, for T requests, C clusters and P pairs of these."""
 
-    last: np.ndarray  # (T,) the last request at whose arrival this one runs
+    running: np.ndarray  # (T, T) 1 where the request of a column runs after that of a row
     size: np.ndarray  # (2, T, C) cpu and memory of a request, as a share of what is free
     replicas: np.ndarray  # (T,) floats
     share: np.ndarray  # (T, C) the largest part of a request on a cluster
     most: np.ndarray  # (T,) replicas that run after a request at most
-    without: np.ndarray  # (T,) inequality after a request that its refusal takes off
-    least: np.ndarray  # (T,) the least inequality of whole replicas
+    whole: np.ndarray  # (T, 2) inequality that a refusal takes off, and the least of whole replicas
     price: np.ndarray  # (C,)
+    ways: np.ndarray  # (P, C) the difference of two clusters
     linear: np.ndarray  # (T, C) of the sum of latencies
-    quadratic: np.ndarray  # (pairs that run together, C)
-    starts: np.ndarray  # (T + 1,) where the pairs of a request begin
-    others: np.ndarray  # the other request of a pair
+    quadratic: np.ndarray  # (C, T, T)
 
 
 class State(NamedTuple):
-    """Parts, and prices of what they share."""
+    """Parts, and prices of what they share, for each of W weights."""
 
-    parts: np.ndarray  # (T, C)
-    room: np.ndarray  # (2, T, C)
-    differences: np.ndarray  # (T, P) of clusters' loads; at most `unequal` either way
-    unequal: np.ndarray  # (T, 2) of inequality by differences, and by whole replicas
-    accepted: np.ndarray  # (1,) of a request that is accepted
-
-
-@kernel
-def pulls(differences, t, result):
-    """Write what differences make of a replica on each cluster to `result` (C,)."""
-    C = len(result)
-    for c in range(C):
-        result[c] = 0.0
-    pair = 0
-    for a in range(C):
-        for b in range(a + 1, C):
-            result[a] += differences[t, pair]
-            result[b] -= differences[t, pair]
-            pair += 1
+    parts: np.ndarray  # (W, T, C)
+    room: np.ndarray  # (W, 2, T, C)
+    differences: np.ndarray  # (W, T, P) of clusters' loads; at most `unequal` either way
+    unequal: np.ndarray  # (W, T, 2) of inequality by differences, and by whole replicas
+    accepted: np.ndarray  # (W, 1, 1) of a request that is accepted
 
 
-@kernel
-def bent(s, parts, result):
-    """Write the quadratic form of latencies times parts to `result` (T, C)."""
-    T, C = parts.shape
-    for t in range(T):
-        for c in range(C):
-            result[t, c] = 0.0
-        for k in range(s.starts[t], s.starts[t + 1]):
-            for c in range(C):
-                result[t, c] += s.quadratic[k, c] * parts[s.others[k], c]
+def nothing(s: Shared, count: int) -> State:
+    """Return states without parts, where nothing has a price."""
+    shapes = s.share.shape, s.size.shape, (len(s.share), len(s.ways)), s.whole.shape, (1, 1)
+    return State(*(np.zeros((count, *shape)) for shape in shapes))
 
 
-@kernel
-def taken(s, state, sums, pull, room, gini):
-    """Write what requests pay for room and for inequality to `room` and `gini` (T, C).
+def _costs(s: Shared, state: State, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what requests pay on each cluster for all but being accepted; both (W, T, C).
 
-    `sums` (3, C, T + 1) and `pull` (C,) are room to work in.
+    And the quadratic form of latencies times parts.
     """
-    T, C = room.shape
-    for t in range(T):
-        pulls(state.differences, t, pull)
-        for c in range(C):
-            sums[0, c, t + 1] = sums[0, c, t] + state.room[0, t, c]
-            sums[1, c, t + 1] = sums[1, c, t] + state.room[1, t, c]
-            sums[2, c, t + 1] = sums[2, c, t] + pull[c] / (C * s.most[t])
-    for t in range(T):
-        end = s.last[t] + 1
-        whole = state.unequal[t, 0] * s.without[t] + state.unequal[t, 1] * s.least[t]
-        for c in range(C):
-            room[t, c] = s.size[0, t, c] * (sums[0, c, end] - sums[0, c, t])
-            room[t, c] += s.size[1, t, c] * (sums[1, c, end] - sums[1, c, t])
-            gini[t, c] = s.replicas[t] * (sums[2, c, end] - sums[2, c, t]) + whole
+    latency, cost = weights[:, 0, None, None], weights[:, 1, None, None]
+    apart = s.ways.shape[1] * s.most[:, None]
+    paid = (s.size * (s.running.T @ state.room)).sum(axis=1)
+    paid += s.replicas[:, None] * (s.running.T @ (state.differences @ s.ways / apart))
+    paid += (state.unequal * s.whole).sum(axis=2)[:, :, None] + cost * s.price
+    curved = (s.quadratic @ state.parts.transpose(2, 1, 0)).transpose(2, 1, 0)
+    return paid + latency * (s.linear + 2 * curved), curved
 
 
-@kernel
-def least_cost(cost, share, t):
-    """Return the least cost of a request in parts, cheapest clusters first; all of it is placed."""
-    C, rest, total, before = cost.shape[1], 1.0, 0.0, -1
-    for _ in range(C):
-        best = -1
-        for c in range(C):
-            after = before < 0 or cost[t, c] > cost[t, before]
-            after = after or (cost[t, c] == cost[t, before] and c > before)
-            if after and (best < 0 or cost[t, c] < cost[t, best]):
-                best = c
-        part = min(rest, share[t, best])
-        total += part * cost[t, best]
-        rest -= part
-        before = best
-        if rest <= 0.0:
-            break
-    return total if rest <= 1e-9 else np.inf
-
-
-@kernel
-def onto_simplex(parts, share, t, step, cost):
-    """Move a request's parts down its cost, to the nearest parts that sum to 1 at most."""
-    C, low, high, total = parts.shape[1], 0.0, 0.0, 0.0
-    for c in range(C):
-        wanted = parts[t, c] - step[t, c] * cost[t, c]
-        total += min(share[t, c], max(0.0, wanted))
-        high = max(high, wanted / step[t, c])
-    shift = 0.0
-    if total > 1.0:
-        for _ in range(25):
-            shift = 0.5 * (low + high)
-            total = 0.0
-            for c in range(C):
-                wanted = parts[t, c] - step[t, c] * (cost[t, c] + shift)
-                total += min(share[t, c], max(0.0, wanted))
-            if total > 1.0:
-                low = shift
-            else:
-                high = shift
-        shift = high
-    for c in range(C):
-        wanted = parts[t, c] - step[t, c] * (cost[t, c] + shift)
-        parts[t, c] = min(share[t, c], max(0.0, wanted))
-
-
-@kernel
-def within(differences, unequal, t, weight):
-    """Make prices of inequality legal: they sum to the weight at most, and limit differences."""
-    P = differences.shape[1]
-    level = unequal[t, 0]
-    # The nearest level that differences are cut off at: they lift it in turn, the largest first.
-    for _ in range(P):
-        total, count = unequal[t, 0], 1
-        for k in range(P):
-            size = abs(differences[t, k])
-            if size > level:
-                total += size
-                count += 1
-        lifted = total / count
-        if lifted <= level + 1e-15:
-            break
-        level = lifted
-    level, whole = max(0.0, level), max(0.0, unequal[t, 1])
-    excess = level + whole - weight
-    if excess > 0.0:
-        off = min(whole, 0.5 * excess)
-        off = max(off, excess - level)
-        whole -= off
-        level -= excess - off
-    level, whole = max(0.0, level), max(0.0, whole)  # rounding may leave them below
-    unequal[t, 0], unequal[t, 1] = level, whole
-    for k in range(P):
-        differences[t, k] = min(level, max(-level, differences[t, k]))
-
-
-@kernel
-def loads(s, parts, result):
-    """Write the use of cpu and memory, and replicas, at each arrival to `result` (3, T, C)."""
-    T, C = parts.shape
-    for k in range(3):
-        for t in range(T):
-            for c in range(C):
-                result[k, t, c] = 0.0
-    for t in range(T):
-        end = s.last[t] + 1
-        for c in range(C):
-            cpu, memory = parts[t, c] * s.size[0, t, c], parts[t, c] * s.size[1, t, c]
-            count = parts[t, c] * s.replicas[t]
-            result[0, t, c] += cpu
-            result[1, t, c] += memory
-            result[2, t, c] += count
-            if end < T:
-                result[0, end, c] -= cpu
-                result[1, end, c] -= memory
-                result[2, end, c] -= count
-    for k in range(3):
-        for t in range(1, T):
-            for c in range(C):
-                result[k, t, c] += result[k, t - 1, c]
-
-
-@kernel
-def raised(s, state, parts, use, weight, accepted, up, step):
-    """Move prices up by what parts lack; `step` holds the steps of each kind of price."""
-    T, C = parts.shape
-    everything = 0.0
-    loads(s, parts, use)
-    for t in range(T):
-        all_parts = 0.0
-        for c in range(C):
-            all_parts += parts[t, c]
-            for k in range(2):
-                price = state.room[k, t, c] + up * step.room[k, t, c] * (use[k, t, c] - 1.0)
-                state.room[k, t, c] = max(0.0, price)
-        everything += all_parts
-        if weight > 0.0:
-            pair = 0
-            for a in range(C):
-                for b in range(a + 1, C):
-                    apart = (use[2, t, a] - use[2, t, b]) / (C * s.most[t])
-                    state.differences[t, pair] += up * step.differences[t, pair] * apart
-                    pair += 1
-            lacks = s.without[t] * (all_parts - 1.0)
-            state.unequal[t, 0] += up * step.unequal[t, 0] * lacks
-            state.unequal[t, 1] += up * step.unequal[t, 1] * s.least[t] * all_parts
-            within(state.differences, state.unequal, t, weight)
-    price = state.accepted[0] + up * step.accepted[0] * (accepted - everything)
-    state.accepted[0] = max(0.0, price)
-
-
-@allocating_kernel
-def bounds_of(s, state, weights, result):
-    """Write bounds on the least cost of 1, 2, ... T requests to `result` (T,).
+def bounds_of(s: Shared, state: State, weights: np.ndarray) -> np.ndarray:
+    """Return bounds on the least cost of 1, 2, ... T requests, shape (W, T).
 
     Each request is a question of its own where prices are paid; k of them cost what the k cheapest
     do at least. What rounding can add is taken off.
     """
-    T, C = state.parts.shape
-    room, gini, curved = np.empty((T, C)), np.empty((T, C)), np.empty((T, C))
-    taken(s, state, np.zeros((3, C, T + 1)), np.empty(C), room, gini)
-    bent(s, state.parts, curved)
-    total, size = 0.0, 0.0
-    for t in range(T):
-        total -= state.unequal[t, 0] * s.without[t]
-        for c in range(C):
-            total -= state.room[0, t, c] + state.room[1, t, c]
-            total -= weights[0] * state.parts[t, c] * curved[t, c]
-            room[t, c] += gini[t, c] + weights[1] * s.price[c]
-            room[t, c] += weights[0] * (s.linear[t, c] + 2 * curved[t, c])
-        result[t] = least_cost(room, s.share, t)
-        size += 0.0 if np.isinf(result[t]) else abs(result[t])
-    size += abs(total)
-    result.sort()
-    for t in range(T):
-        total += result[t]
-        result[t] = total - ROUNDING * size
+    cost, curved = _costs(s, state, weights)
+    order = np.argsort(cost, axis=2, kind="stable")  # cheapest clusters first
+    cost = np.take_along_axis(cost, order, axis=2)
+    share = np.take_along_axis(np.broadcast_to(s.share, order.shape), order, axis=2)
+    filled = share.cumsum(axis=2)
+    parts = np.clip(1 - (filled - share), 0.0, share)
+    least = np.where(filled[:, :, -1] >= 1 - 1e-9, (parts * cost).sum(axis=2), np.inf)
+    fixed = -(state.unequal[:, :, 0] @ s.whole[:, 0]) - state.room.sum(axis=(1, 2, 3))
+    fixed -= weights[:, 0] * (state.parts * curved).sum(axis=(1, 2))
+    size = np.where(np.isfinite(least), abs(least), 0.0).sum(axis=1) + abs(fixed)
+    return np.asarray((fixed - ROUNDING * size)[:, None] + np.sort(least, axis=1).cumsum(axis=1))
 
 
-@allocating_kernel
-def proven(s, state, weights, accepted):
-    """Return the bound for a number of requests."""
-    result = np.empty(len(state.parts))
-    bounds_of(s, state, weights, result)
-    return result[accepted - 1]
+def _lowered(
+    share: np.ndarray, parts: np.ndarray, step: np.ndarray, cost: np.ndarray
+) -> np.ndarray:
+    """Return parts moved down their cost, to the nearest ones that sum to 1 at most; all (k, C).
+
+    A shift of the cost does it, up to which the sum falls line after line: between two points at
+    which a part comes to 0, or falls below the largest.
+    """
+    wanted = parts - step * cost
+    result = np.clip(wanted, 0.0, share)
+    full = np.flatnonzero(result.sum(axis=1) > 1)
+    wanted, step, share = wanted[full], step[full], share[full]
+    points = np.hstack((np.zeros((len(full), 1)), wanted / step, (wanted - share) / step))
+    points = np.sort(np.maximum(points, 0.0), axis=1)
+    totals = np.clip(wanted[:, None] - step[:, None] * points[:, :, None], 0.0, share[:, None]).sum(
+        axis=2
+    )
+    rows, above = np.arange(len(full)), np.minimum((totals > 1).sum(axis=1), points.shape[1] - 1)
+    low, high = points[rows, above - 1], points[rows, above]
+    before, after = totals[rows, above - 1], totals[rows, above]
+    shift = low + (high - low) * (before - 1) / np.maximum(before - after, 1e-12)
+    result[full] = np.clip(wanted - step * np.minimum(shift, high)[:, None], 0.0, share)
+    return result
 
 
-@allocating_kernel
-def steps(s, weights):
-    """Return a state with the step of each part and price."""
+def legal(
+    differences: np.ndarray, unequal: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearest legal prices of inequality (W, T, P) and (W, T, 2).
+
+    Both of a request sum to the weight (W,) at most; the first limits the differences, which lift
+    it in turn, the largest first.
+    """
+    largest = np.sort(abs(differences), axis=2)[:, :, ::-1]
+    lifted = np.concatenate((unequal[:, :, :1], largest), axis=2).cumsum(axis=2)
+    level = np.maximum(0.0, (lifted / np.arange(1, lifted.shape[2] + 1)).max(axis=2))
+    whole = np.maximum(0.0, unequal[:, :, 1])
+    excess = np.maximum(0.0, level + whole - weight[:, None])
+    off = np.maximum(np.minimum(whole, excess / 2), excess - level)
+    level, whole = np.maximum(0.0, level - (excess - off)), np.maximum(0.0, whole - off)
+    limits = level[:, :, None]
+    return np.clip(differences, -limits, limits), np.stack((level, whole), axis=2)
+
+
+def _raised(
+    s: Shared, state: State, parts: np.ndarray, weights: np.ndarray, accepted: int, step: State
+) -> State:
+    """Return the state with prices moved up by what parts lack."""
+    placed = parts.sum(axis=2)[:, :, None]
+    room = state.room + step.room * (s.running @ (s.size * parts[:, None]) - 1)
+    loads = s.running @ (s.replicas[:, None] * parts) / (parts.shape[2] * s.most[:, None])
+    lacks = s.whole * (placed - np.array([1.0, 0.0]))
+    prices = legal(
+        state.differences + step.differences * (loads @ s.ways.T),
+        state.unequal + step.unequal * lacks,
+        weights[:, 2],
+    )
+    more = state.accepted + step.accepted * (accepted - placed.sum(axis=1, keepdims=True))
+    return State(state.parts, np.maximum(0.0, room), *prices, np.maximum(0.0, more))
+
+
+def _steps(s: Shared, weights: np.ndarray, ratio: float) -> State:
+    """Return the step of each part and price."""
     T, C = s.share.shape
-    P = C * (C - 1) // 2
-    parts, room = np.full((T, C), 1.0), np.full((2, T, C), 1e-9)
-    differences, unequal = np.full((T, P), 1e-9), np.empty((T, 2))
-    for t in range(T):
-        unequal[t, 0], unequal[t, 1] = 1e-9 + C * s.without[t], 1e-9 + C * s.least[t]
-        for u in range(t, s.last[t] + 1):
-            for c in range(C):
-                parts[t, c] += s.size[0, t, c] + s.size[1, t, c]
-                room[0, u, c] += s.size[0, t, c]
-                room[1, u, c] += s.size[1, t, c]
-                if weights[2] > 0:
-                    parts[t, c] += s.replicas[t] * (C - 1) / (C * s.most[u])
-            for k in range(P):
-                differences[u, k] += 2 * s.replicas[t] / (C * s.most[u])
-        if weights[2] > 0:
-            for c in range(C):
-                parts[t, c] += s.without[t] + s.least[t]
-    for t in range(T):  # one step for all, as they are made legal together
-        largest = max(unequal[t, 0], unequal[t, 1])
-        for k in range(P):
-            largest = max(largest, differences[t, k])
-        unequal[t, 0] = unequal[t, 1] = largest
-        for k in range(P):
-            differences[t, k] = largest
-    bend = np.zeros((T, C))
-    for t in range(T):
-        for k in range(s.starts[t], s.starts[t + 1]):
-            for c in range(C):
-                bend[t, c] += 2 * weights[0] * abs(s.quadratic[k, c])
-    return State(parts, 1 / room, 1 / differences, 1 / unequal, np.full(1, 1.0 / (T * C))), bend
+    shared = s.replicas * (C - 1) / C * (s.running.T @ (1 / s.most)) + s.whole.sum(axis=1)
+    down = 1 + s.running.sum(axis=0)[:, None] * s.size.sum(axis=0)
+    down = down + (weights[:, 2, None, None] > 0) * shared[:, None]
+    bend = 2 * weights[:, 0, None, None] * abs(s.quadratic).sum(axis=2).T
+    loads = 2 * (s.running @ s.replicas) / (C * s.most)
+    # One step for all prices of inequality, as they are made legal together.
+    one = ratio / (1e-9 + np.maximum(loads, C * s.whole.max(axis=1)))[:, None]
+    room = ratio / (1e-9 + s.running @ s.size)
+    return State(1 / (bend + ratio * down), room, one, one, np.full(1, ratio / (T * C)))
 
 
-@allocating_kernel
-def copied(state):
-    """Return a copy of a state."""
-    return State(
-        state.parts.copy(),
-        state.room.copy(),
-        state.differences.copy(),
-        state.unequal.copy(),
-        state.accepted.copy(),
-    )
+def _better(mask: np.ndarray, one: State, other: State) -> State:
+    """Return the first state for the weights of a mask, else the second."""
+    pairs = zip(one, other, strict=True)
+    return State(*(np.where(mask.reshape(-1, *[1] * (a.ndim - 1)), a, b) for a, b in pairs))
 
 
-@kernel
-def mixed(state, other, share):
-    """Move a state towards another by a share."""
-    for mine, its in (
-        (state.parts, other.parts),
-        (state.differences, other.differences),
-        (state.unequal, other.unequal),
-    ):
-        for t in range(mine.shape[0]):
-            for c in range(mine.shape[1]):
-                mine[t, c] += share * (its[t, c] - mine[t, c])
-    for k in range(2):
-        for t in range(state.room.shape[1]):
-            for c in range(state.room.shape[2]):
-                state.room[k, t, c] += share * (other.room[k, t, c] - state.room[k, t, c])
-    state.accepted[0] += share * (other.accepted[0] - state.accepted[0])
+def improve(
+    s: Shared, state: State, weights: np.ndarray, accepted: int, ratio: float
+) -> tuple[State, np.ndarray]:
+    """Return the state of the best bound on so many requests after rounds of steps, and the bounds.
 
-
-@allocating_kernel
-def improve(s, state, weights, accepted, rounds, length, ratio):
-    """Return the state of the best bound after so many rounds of steps, and the bound."""
-    T, C = state.parts.shape
-    step, bend = steps(s, weights)
-    down = 1.0 / (bend + ratio * step.parts)
-    state = copied(state)
-    best, value = copied(state), proven(s, state, weights, accepted)
-    sums, pull, use = np.zeros((3, C, T + 1)), np.empty(C), np.empty((3, T, C))
-    cost, gini, curved, before = (
-        np.empty((T, C)),
-        np.empty((T, C)),
-        np.empty((T, C)),
-        np.empty((T, C)),
-    )
-    for _ in range(rounds):
-        mean = copied(state)
-        for k in range(length):
-            taken(s, state, sums, pull, cost, gini)
-            bent(s, state.parts, curved)
-            for t in range(T):
-                for c in range(C):
-                    before[t, c] = state.parts[t, c]
-                    cost[t, c] += gini[t, c] + weights[1] * s.price[c] - state.accepted[0]
-                    cost[t, c] += weights[0] * (s.linear[t, c] + 2 * curved[t, c])
-                onto_simplex(state.parts, s.share, t, down, cost)
-                for c in range(C):
-                    before[t, c] = 2 * state.parts[t, c] - before[t, c]
-            raised(s, state, before, use, weights[2], accepted, ratio, step)
-            mixed(mean, state, 1.0 / (k + 1))
-        here, there = proven(s, state, weights, accepted), proven(s, mean, weights, accepted)
-        if there > here:
-            state, here = mean, there
-        if here > value:
-            best, value = copied(state), here
+    `ratio` is how large steps of prices are beside those of parts.
+    """
+    step, best, at = _steps(s, weights, ratio), state, accepted - 1
+    flat, clusters = state.parts.shape, s.share.shape[1]
+    share = np.broadcast_to(s.share, flat).reshape(-1, clusters)
+    down, value = step.parts.reshape(-1, clusters), bounds_of(s, state, weights)
+    for _ in range(_ROUNDS):
+        mean = state
+        for k in range(_STEPS):
+            cost = (_costs(s, state, weights)[0] - state.accepted).reshape(-1, clusters)
+            parts = _lowered(share, state.parts.reshape(-1, clusters), down, cost).reshape(flat)
+            ahead = 2 * parts - state.parts
+            state = _raised(s, state, ahead, weights, accepted, step)._replace(parts=parts)
+            mean = State(*(a + (b - a) / (k + 1) for a, b in zip(mean, state, strict=True)))
+        here, there = (bounds_of(s, one, weights) for one in (state, mean))
+        nearer = there[:, at] > here[:, at]
+        state, here = _better(nearer, mean, state), np.where(nearer[:, None], there, here)
+        more = here[:, at] > value[:, at]
+        best, value = _better(more, state, best), np.where(more[:, None], here, value)
     return best, value

@@ -9,15 +9,14 @@ added to make it convex. The least sum of d is a semidefinite program; its dual 
 vectors, row after row (Burer and Monteiro). What d takes off at parts p is ``d (p - p * p)``: so d
 counts more where solutions have halves.
 
-Kernels look for prices of what is shared (`placeopt.multi_cluster.bounds.prices`); any prices prove
-bounds, so that nothing depends on how near to the best they are. Where latency has no weight the
-program is linear: HiGHS has it in a tenth of a second for a hundred requests, and its dual values
-are the prices.
+First-order steps look for prices of what is shared (`placeopt.multi_cluster.bounds.prices`); any
+prices prove bounds, so that nothing depends on how near to the best they are.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import combinations
 
@@ -27,10 +26,15 @@ import scipy.sparse as sp
 from placeopt.core.budget import Budget
 from placeopt.core.kernels.compile import kernel
 from placeopt.exact.program import Program
-from placeopt.exact.solvers import Session
+from placeopt.exact.solvers import solve
 from placeopt.multi_cluster.arrays import MultiClusterArrays
-from placeopt.multi_cluster.bounds import prices
-from placeopt.multi_cluster.bounds.prices import ROUNDING, Shared, State, within
+from placeopt.multi_cluster.bounds.prices import (
+    ROUNDING,
+    Shared,
+    State,
+    improve,
+    nothing,
+)
 from placeopt.multi_cluster.episodes.state import MAX_MS
 from placeopt.multi_cluster.problem import MultiCluster
 
@@ -164,10 +168,6 @@ class SharedLatency:
         self._weights += _LEAN * (lost - self._weights)
         self._make_convex()
 
-    def slope(self, parts: np.ndarray) -> np.ndarray:
-        """Return the gradient of the quadratic part at parts (T, C), the same shape."""
-        return 2 * np.einsum("cst,tc->sc", self.quadratic, parts)
-
     def curved(self, parts: np.ndarray) -> float:
         """Return the quadratic part at parts (T, C)."""
         return float(np.einsum("sc,cst,tc->", parts, self.quadratic, parts))
@@ -234,80 +234,11 @@ def _turn(matrix, vectors, pull, sweeps):
                     vectors[k, r] = -pull[r] / length
 
 
-# -- sums without latency --------------------------------------------------------------------------
-
-
-class Straight:
-    """The linear program of sums of cost and inequality.
-
-    Columns: parts of each request on each cluster (T, C); the difference of two clusters' loads
-    after each request, above 0 and below (2, T, P); the inequality after it that counts (T,).
-    """
-
-    def __init__(self, terms: Shared, running: np.ndarray):
-        self._terms = terms
-        (T, C), runs = terms.share.shape, sp.csr_matrix(running.astype(float))
-        pairs = list(combinations(range(C), 2))
-        ways = sp.csr_matrix([[float(c == a) - float(c == b) for c in range(C)] for a, b in pairs])
-        counts = runs.multiply(terms.replicas / (C * terms.most)[:, None])
-        each = sp.kron(sp.eye(T), np.ones((1, C)))
-        differences, eye = sp.eye(T * len(pairs)), sp.eye(T)
-        apart = sp.kron(eye, np.ones((1, len(pairs))))
-        uses = [sp.kron(runs, sp.eye(C)) @ sp.diags(size.ravel()) for size in terms.size]
-        rows = sp.bmat(
-            [
-                *([use, None, None, None] for use in uses),
-                [sp.kron(counts, ways), -differences, differences, None],
-                [-sp.diags(terms.without) @ each, -apart, -apart, eye],
-                [-sp.diags(terms.least) @ each, None, None, eye],
-                [np.ones((1, T * C)), None, None, None],
-                [each, None, None, None],
-            ]
-        )
-        free, at_least = np.full(2 * T * C, -np.inf), np.zeros(differences.shape[0])
-        self._lower = np.concatenate(
-            [free, at_least, -terms.without, np.zeros(T), [0.0], np.full(T, -np.inf)]
-        )
-        upper = np.concatenate(
-            [np.ones(2 * T * C), at_least, np.full(2 * T + 1, np.inf), np.ones(T)]
-        )
-        most = np.append(terms.share.ravel(), np.full(rows.shape[1] - T * C, np.inf))
-        nothing = np.zeros(rows.shape[1])
-        program = Program(nothing, rows, self._lower, upper, nothing, most, nothing)
-        self._session = Session(program)
-
-    def prices(self, weights: np.ndarray, accepted: int, budget: Budget) -> State | None:
-        """Return the parts and prices of least cost for weights; None where time runs out."""
-        s, (T, C) = self._terms, self._terms.share.shape
-        P = C * (C - 1) // 2
-        cost = np.concatenate(
-            [np.tile(weights[1] * s.price, T), np.zeros(2 * T * P), np.full(T, weights[2])]
-        )
-        ends = np.cumsum([2 * T * C, T * P, T, T])  # room, differences, both rows of inequality
-        at = int(ends[-1])
-        self._lower[at] = accepted
-        self._session.change(c=cost, row_lower=self._lower.copy())
-        outcome = self._session.solve(budget=budget)
-        if outcome.status != "optimal" or outcome.row_duals is None or outcome.x is None:
-            return None
-        room, differences, first, second = np.split(outcome.row_duals[:at], ends[:-1])
-        state = State(
-            np.ascontiguousarray(outcome.x[: T * C].reshape(T, C)),
-            np.maximum(0.0, -room).reshape(2, T, C),
-            -differences.reshape(T, P),
-            np.column_stack((first, second)),
-            np.array([max(0.0, float(outcome.row_duals[at]))]),
-        )
-        for t in range(T):
-            within(state.differences, state.unequal, t, weights[2])
-        return state
-
-
 # -- the convex program ----------------------------------------------------------------------------
 
-#: Rounds of steps, steps in each, and how large steps of prices are beside those of parts. They are
-#: larger where latency, whose steps are small, has no weight.
-_ROUNDS, _STEPS, _RATIO, _RATIO_STRAIGHT = 4, 50, 0.3, 3.0
+#: How large steps of prices are beside those of parts. They are larger where latency, whose steps
+#: are small, has no weight.
+_RATIO, _RATIO_STRAIGHT = 0.3, 3.0
 
 
 class Sharing:
@@ -318,8 +249,6 @@ class Sharing:
 
     def __init__(self, table: Requests, weights: np.ndarray):
         self.table, self.weights = table, weights
-        self._states = dict[int, State]()
-        self._straight: Straight | None = None
         arrays, (T, C) = table.arrays, table.room.shape
         # running[t, j]: request j still runs, if it was accepted, when t has arrived.
         earlier = np.tri(T, k=-1, dtype=bool)
@@ -330,83 +259,46 @@ class Sharing:
         self.share[~table.acceptable] = 0.0
         self.shared = SharedLatency(arrays, self.share, self.running)
         free = np.maximum(arrays.capacity - arrays.used, 1)
-        size = arrays.replicas[:, None] * arrays.demand.T[:, :, None] / free.T[:, None, :]
         most = table.most_running.astype(float)
-        together = self.running | self.running.T
-        self._pairs = np.nonzero(together)
-        self._terms = Shared(
-            last=T - 1 - self.running[::-1].argmax(axis=0),
-            size=np.ascontiguousarray(size),
+        pairs = list(combinations(range(C), 2))
+        self.terms = Shared(
+            running=self.running.astype(float),
+            size=arrays.replicas[:, None] * arrays.demand.T[:, :, None] / free.T[:, None, :],
             replicas=arrays.replicas.astype(float),
             share=self.share,
             most=most,
-            without=(1 - 1 / C) * (most - arrays.replicas) / most,
-            least=table.least_gini(),
+            whole=np.stack(
+                ((1 - 1 / C) * (most - arrays.replicas) / most, table.least_gini()), axis=1
+            ),
             price=arrays.price,
+            ways=np.array(
+                [[float(c == a) - float(c == b) for c in range(C)] for a, b in pairs]
+            ).reshape(len(pairs), C),
             linear=self.shared.linear,
-            quadratic=self._quadratic(),
-            starts=np.append(0, together.sum(axis=1).cumsum()),
-            others=self._pairs[1],
+            quadratic=self.shared.quadratic,
         )
+        self._state = nothing(self.terms, len(weights))
 
-    def _quadratic(self) -> np.ndarray:
-        """Return the entries of the sum of latencies for pairs that run together, (pairs, C)."""
-        return np.ascontiguousarray(self.shared.quadratic.transpose(1, 2, 0)[self._pairs])
+    def proven(self, rows: Sequence[int], accepted: int, numbers: np.ndarray) -> np.ndarray:
+        """Return bounds on the least cost of each of `numbers` requests by rows of weights.
 
-    def _nothing(self) -> State:
-        """Return a state without parts, where nothing has a price."""
-        T, C = self.share.shape
-        return State(
-            np.zeros((T, C)),
-            np.zeros((2, T, C)),
-            np.zeros((T, C * (C - 1) // 2)),
-            np.zeros((T, 2)),
-            np.zeros(1),
-        )
-
-    def proven(self, row: int, accepted: int, numbers: np.ndarray) -> np.ndarray:
-        """Return bounds on the least cost of each of `numbers` requests by a row of weights.
-
-        Prices are for `accepted` requests, from those that were best for this row before.
+        Prices are for `accepted` requests, from those that were best for these rows before.
         """
-        weights, state = self.weights[row], self._states.get(row)
-        if state is None:
-            state = self._nothing()
-        ratio = _RATIO if weights[0] > 0 else _RATIO_STRAIGHT
-        args = self._terms, state, weights, accepted, _ROUNDS, _STEPS, ratio
-        self._states[row] = state = State(*prices.improve(*args)[0])
-        return self.by_prices(state, weights, numbers)
-
-    def proven_straight(
-        self, row: int, accepted: int, numbers: np.ndarray, budget: Budget
-    ) -> np.ndarray | None:
-        """Return bounds as `proven` does, for a row of weights without latency.
-
-        Prices are the dual values of a linear program. None where the time is not enough for it.
-        """
-        if self._straight is None:
-            self._straight = Straight(self._terms, self.running)
-        state = self._straight.prices(self.weights[row], accepted, budget)
-        return None if state is None else self.by_prices(state, self.weights[row], numbers)
-
-    def by_prices(self, state: State, weights: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-        """Return the bounds that any legal prices prove."""
-        result = np.empty(len(self.share))
-        prices.bounds_of(self._terms, state, weights, result)
-        return result[numbers - 1]
+        state = State(*(a[rows] for a in self._state))
+        weights = self.weights[rows]
+        ratio = _RATIO if (weights[:, 0] > 0).any() else _RATIO_STRAIGHT
+        state, result = improve(self.terms, state, weights, accepted, ratio)
+        for known, found in zip(self._state, state, strict=True):
+            known[rows] = found
+        return result[:, numbers - 1]
 
     def lean(self, row: int) -> None:
         """Make the sum of latencies tighter near the solution of a row."""
-        self.shared.lean(self._states[row].parts)
-        self._terms = self._terms._replace(linear=self.shared.linear, quadratic=self._quadratic())
+        self.shared.lean(self._state.parts[row])
+        self.terms = self.terms._replace(linear=self.shared.linear, quadratic=self.shared.quadratic)
 
     def most_accepted(self, budget: Budget, seconds: float) -> int:
         """Return a number of requests that no plan accepts more of: a whole-number program."""
-        import scipy.sparse as sp
-
-        from placeopt.exact.program import Program
-        from placeopt.exact.solvers import solve
-
         table, arrays, (T, C) = self.table, self.table.arrays, self.share.shape
         free = arrays.capacity - arrays.used
         # Where the next request arrives before any departs, more runs after that one.
