@@ -24,7 +24,7 @@ from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.memory import Enumeration, Found, Precision, SearchHistory, in_values
-from placeopt.exact.oracles import JudgedOracle
+from placeopt.exact.oracles import Oracle
 from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def solve_model(
     assert origin is not None
     compiled = CompiledModel(model, task.objectives)
     require_fit(solver, compiled.program, [v.name for v in compiled.columns])
-    oracle = JudgedOracle(compiled, task.budget, solver, task.seed, origin=origin)
+    oracle = Oracle(compiled, task.budget, solver, task.seed, origin=origin, judged=True)
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
     names = names_of(task.objectives)

@@ -38,7 +38,7 @@ from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
 from placeopt.exact.goals import Goal, goals_of, origin_of
 from placeopt.exact.memory import STATUSES, Enumeration, Found, in_values
-from placeopt.exact.oracles import Oracle, SparseSolution
+from placeopt.exact.oracles import Oracle, Solution
 from placeopt.exact.pyomo_rows import legal_value
 from placeopt.exact.solver_registry import (
     LIBRARIES,
@@ -249,7 +249,7 @@ class ModelSearch:
                     round(v) if o.step is not None else v
                     for v, o in zip(self.compiled.values(x), self.compiled.objectives, strict=True)
                 ]
-                results.append(Found(tuple(map(float, units)), SparseSolution.of(x)))
+                results.append(Found(tuple(map(float, units)), Solution.of(x)))
         return results
 
     def _values_of_plan(self, plan: Mapping[str, Any]) -> np.ndarray | None:
@@ -322,7 +322,7 @@ class ModelSearch:
             exact[k] = true * float(self.signs[k]) + 0.0
         return tuple(exact)
 
-    def _variables(self, solution: SparseSolution) -> dict[str, Any]:
+    def _variables(self, solution: Solution) -> dict[str, Any]:
         chosen = zip(solution.indices.tolist(), solution.amounts.tolist(), strict=True)
         named = {self.names[k]: _plain(v) for k, v in chosen if k < len(self.names)}
         return {**self.others, **named}

@@ -51,22 +51,30 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseSolution:
-    """The variables of a solution that are not zero."""
+class Solution:
+    """The variables of a solution that are not zero, and its plan where that was asked for.
+
+    Of a plan that no model has met there is the plan alone.
+    """
 
     indices: np.ndarray
     amounts: np.ndarray
     size: int
+    plan: Plan | None = None
 
     @classmethod
-    def of(cls, x: np.ndarray) -> SparseSolution:
+    def of(cls, x: np.ndarray | None, plan: Plan | None = None) -> Solution:
         """Return a solution without its zeros."""
+        if x is None:
+            return cls(np.empty(0, dtype=np.int32), np.empty(0), 0, plan)
         indices = np.flatnonzero(x).astype(np.int32)
-        return cls(indices, x[indices], len(x))
+        return cls(indices, x[indices], len(x), plan)
 
     @property
-    def x(self) -> np.ndarray:
-        """The solution, shape (columns,)."""
+    def x(self) -> np.ndarray | None:
+        """The solution, shape (columns,); None of a plan alone."""
+        if not self.size:
+            return None
         x = np.zeros(self.size)
         x[self.indices] = self.amounts
         return x
@@ -76,7 +84,8 @@ class Oracle:
     """Minimises one objective of a compiled model, or a weighted sum of all, within limits.
 
     Answers have values of variables; those of the objectives are computed from them. An answer that
-    is not certain is asked for again: with a small tolerance, then of another solver.
+    is not certain is asked for again: with a small tolerance, then of another solver. Where the
+    referee of a problem judges each plan, no answer is in doubt.
 
     Parameters
     ----------
@@ -89,6 +98,8 @@ class Oracle:
         The solver's own options.
     origin : ModelOrigin, optional
         Of a problem's model: its ``cuts`` exclude solutions that are no plans.
+    judged : bool
+        Values are those that the referee of the problem gives to the plan of a solution.
 
     Attributes
     ----------
@@ -104,14 +115,21 @@ class Oracle:
         seed: int = 0,
         options: Mapping[str, Any] | None = None,
         origin: ModelOrigin | None = None,
+        judged: bool = False,
     ):
+        self.judged = judged
         self.compiled, self.budget, self.solver, self.seed = compiled, budget, solver, seed
         self.options, self.origin = options or {}, origin
         self.floors: Sequence[float] = compiled.floors
         self.lock = threading.Lock()  # the Pyomo model holds one solution at a time
 
     def ways(self, careful: bool) -> Sequence[Way]:
-        """Return three ways to ask: as usual, with a small tolerance, by another solver."""
+        """Return three ways to ask: as usual, with a small tolerance, by another solver.
+
+        One is enough where the referee judges what the solver says.
+        """
+        if self.judged:
+            return (Way(self.solver, careful=careful),)
         compiled = self.compiled
         usual = None
         if compiled.is_delicate:
@@ -126,7 +144,7 @@ class Oracle:
 
     def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
         """Whether the point of an optimal answer attains its bound within the limits."""
-        if answer.status != "optimal":
+        if self.judged or answer.status != "optimal":
             return answer.status != "doubtful"
         if answer.values is None:
             return False
@@ -353,8 +371,13 @@ class Oracle:
             Of the objectives, in units.
         """
         assert outcome.x is not None
-        if self.is_cut_off(outcome.x):
+        plan = self._plan_of(outcome.x)
+        if plan is None and self._has_cuts:
             return None
+        if self.judged:
+            assert plan is not None
+            solution, claimed = Solution.of(outcome.x, plan), self.compiled.values(outcome.x)
+            return Answer(outcome.status, outcome.bound, self.judge(plan), claimed, solution)
         if self._adds_tangents(outcome.x):
             return None
         x = self._polished(outcome.x, weights, limits)
@@ -367,17 +390,24 @@ class Oracle:
         units = self._units(values)
         if units is None:
             return Answer("doubtful", outcome.bound)
-        return Answer(outcome.status, outcome.bound, units, values, SparseSolution.of(x))
+        return Answer(outcome.status, outcome.bound, units, values, Solution.of(x))
+
+    @property
+    def _has_cuts(self) -> bool:
+        return self.origin is not None and self.origin.cuts is not None
 
     def is_cut_off(self, x: np.ndarray) -> bool:
         """Whether a solution is no plan; rows that exclude it are added then."""
-        has_cuts = self.origin is not None and self.origin.cuts is not None
-        return has_cuts and self._plan_of(x) is None
+        return self._has_cuts and self._plan_of(x) is None
 
     def _plan_of(self, x: np.ndarray) -> Plan | None:
-        """Return the plan of a solution; None if it is none, and rows were added."""
+        """Return the plan of a solution where it is asked for; None if it is none.
+
+        Rows that exclude it are added then.
+        """
         origin, model = self.origin, self.compiled.model
-        assert origin is not None
+        if origin is None or not (self.judged or self._has_cuts):
+            return None
         with self.lock:
             self.compiled.load(x)
             plan = origin.extract(model)
@@ -429,70 +459,43 @@ class Oracle:
             units.append(float(whole))
         return tuple(units)
 
+    # -- plans -------------------------------------------------------------------------------------
 
-@dataclass(frozen=True, eq=False)
-class Solution:
-    """A plan, and the solver's vector of it where there is one."""
-
-    plan: Plan
-    x: np.ndarray | None = None
-
-
-class JudgedOracle(Oracle):
-    """Answers with plans of a problem. The referee judges each, so that no answer is in doubt."""
-
-    origin: ModelOrigin
-
-    def ways(self, careful: bool) -> Sequence[Way]:
-        """Return one way: the referee judges what the solver says."""
-        return (Way(self.solver, careful=careful),)
-
-    def is_certain(self, answer: Answer, objective: int, limits: Sequence[float]) -> bool:
-        """Every answer is: the referee has judged it."""
-        return True
-
-    def read(self, outcome: Outcome, weights: np.ndarray, limits: Sequence[float]) -> Answer | None:
-        """Return the plan of a solution and its values; None where a cut excludes it."""
-        assert outcome.x is not None
-        plan = self._plan_of(outcome.x)
-        if plan is None:
-            return None
-        claimed = self.compiled.values(outcome.x)
-        solution = Solution(plan, outcome.x)
-        return Answer(outcome.status, outcome.bound, self._judge(plan), claimed, solution)
-
-    def _judge(self, plan: Plan) -> tuple[float, ...] | None:
+    def judge(self, plan: Plan) -> tuple[float, ...] | None:
         """Return the referee's values of a plan in units, None where it breaks the instance."""
+        assert self.origin is not None
         problem = self.origin.problem
         verdict = problem.evaluate(plan)
         values = [verdict.values[c] for c in problem.columns(self.compiled.objectives)]
         if not verdict.feasible:
             return None
-        self._require_steps(values)
+        self._require_steps(values, problem.problem)
         return in_units(values, self.compiled.objectives)
 
-    def _require_steps(self, values: Sequence[float]) -> None:
+    def _require_steps(self, values: Sequence[float], kind: str) -> None:
         """Raise where a value of the referee contradicts the step that the model shows."""
         for value, objective in zip(values, self.compiled.objectives, strict=True):
             units = value / (objective.step or 1.0)
             off = abs(units - round(units)) > _OFF_STEP * max(1.0, abs(units))
             if objective.step is not None and off:
                 raise UsageError(
-                    f"the referee of {self.origin.problem.problem} says {objective.name} is "
+                    f"the referee of {kind} says {objective.name} is "
                     f"{value:.12g}, but by the model it is a multiple of {objective.step:g}; "
                     "referee and model have to agree"
                 )
 
     def known(self, plans: Iterable[Plan]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""
-        origin, result = self.origin, []
+        origin, result = self.origin, list[Found]()
+        assert origin is not None
         for plan in plans:
-            values = self._judge(plan)
+            values = self.judge(plan)
             if values is None:
                 continue
             fits = origin.assign is not None and origin.assign(self.compiled.model, plan)
             if fits or not origin.omitted:
-                result.append(Found(values, Solution(plan, self.compiled.read() if fits else None)))
+                x = self.compiled.read() if fits else None
+                result.append(Found(values, Solution.of(x, plan)))
         return result
 
 

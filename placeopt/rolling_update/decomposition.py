@@ -25,7 +25,7 @@ from placeopt.core.task import Task
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.epsilon_constraint import front_of, too_short_to_load
 from placeopt.exact.memory import Enumeration, Found, in_units, in_values
-from placeopt.exact.oracles import JudgedOracle, Solution
+from placeopt.exact.oracles import Oracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.end_state import EndState, cheapest_end
 from placeopt.rolling_update.model import static_size
@@ -221,7 +221,7 @@ class _Decomposition:
         model = models.build_static(self.problem)
         compiled = CompiledModel(model, goals)
         origin = ModelOrigin(self.problem, goals, frozenset(), self._extract, self._cut)
-        oracle = JudgedOracle(compiled, budget, self.solver, self.seed, origin=origin)
+        oracle = Oracle(compiled, budget, self.solver, self.seed, origin=origin, judged=True)
         columns, known = self.problem.columns(goals), []
         for plan in self.plans:
             values = self._values(plan)
@@ -230,7 +230,7 @@ class _Decomposition:
             self._direct.append((values, plan))
             models.assign_target(model, self.problem.arrays.final_nodes(self.problem.steps(plan)))
             units = in_units([values[c] for c in columns], goals)
-            known.append(Found(units, Solution(plan, compiled.read())))
+            known.append(Found(units, Solution.of(compiled.read(), plan)))
         limits = in_steps(self.problem.goal_limits, goals)
         self.search = enumerate_front(oracle, goals, budget, known=known, limits=limits)
         self.goals = goals

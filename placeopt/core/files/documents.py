@@ -7,11 +7,10 @@ import hashlib
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from json import encoder
 from json.decoder import JSONDecoder
-from json.encoder import encode_basestring
 from typing import Any, get_type_hints
 
 from placeopt.core.errors import DocumentError, did_you_mean, fault
@@ -95,7 +94,8 @@ def parse_json(text: str) -> Any:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         results = dict(pairs)
         if len(results) < len(pairs):
-            twice = _first_repeated(key for key, _ in pairs)
+            counts = Counter(key for key, _ in pairs)
+            twice = next(key for key, count in counts.items() if count > 1)
             odd.append(
                 (
                     results,
@@ -140,15 +140,6 @@ def parse_json(text: str) -> Any:
         raise DocumentError(
             f"a number cannot be read ({error})", remedy="use ordinary numbers"
         ) from None
-
-
-def _first_repeated(keys: Iterable[str]) -> str:
-    seen: set[str] = set()
-    for key in keys:
-        if key in seen:
-            return key
-        seen.add(key)
-    raise AssertionError("no key is repeated")
 
 
 def _halves(document: Any) -> list[tuple[Any, DocumentError]]:
@@ -196,17 +187,8 @@ def write_json(path: AnyPath, document: Any) -> None:
 #: Lines of records of plain values, and of all else, are at most so long; a member takes 3 of it.
 _RECORD_WIDTH, _WIDTH, _MIN_MEMBER = 300, 120, 3
 _Nest = (dict, list, tuple)
-_coder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
-#: An encoder that is made once, None where Python is not CPython: `json.dumps` makes one per value.
-_maker: Any = vars(encoder)["c_make_encoder"]
-_compiled = _maker and _maker(
-    None, _coder.default, encode_basestring, None, ": ", ", ", False, False, False
-)
-
-
-def _on_a_line(value: Any) -> str:
-    """Return JSON text without a break."""
-    return "".join(_compiled(value, 0)) if _compiled else _coder.encode(value)
+#: Return JSON text without a break.
+_on_a_line = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
 def layout(value: Any) -> str:
@@ -225,7 +207,7 @@ def layout(value: Any) -> str:
 def _laid_out(value: Any, indent: str, taken: int) -> str:
     """Return the text of a value behind an indent and `taken` more characters of its line."""
     if not isinstance(value, _Nest) or not value:
-        return encode_basestring(value) if type(value) is str else _on_a_line(value)
+        return _on_a_line(value)
     inner: Iterable[Any] = value.values() if isinstance(value, dict) else value
     width = _RECORD_WIDTH
     for member in inner:
@@ -238,7 +220,7 @@ def _laid_out(value: Any, indent: str, taken: int) -> str:
             return line
     deeper = indent + " "
     if isinstance(value, dict):
-        heads = [encode_basestring(str(key)) + ": " for key in value]
+        heads = [_on_a_line(str(key)) + ": " for key in value]
         parts = [h + _laid_out(v, deeper, len(h)) for h, v in zip(heads, inner, strict=True)]
     else:
         parts = [_laid_out(v, deeper, 0) for v in inner]

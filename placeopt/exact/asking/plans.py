@@ -15,7 +15,7 @@ from placeopt.core.fronts.values import Point, Run
 from placeopt.exact.asking.desk import Desk, How, UnansweredError, answered, numbers
 from placeopt.exact.extreme import least_vertex
 from placeopt.exact.memory import STATUSES, Found
-from placeopt.exact.oracles import SparseSolution
+from placeopt.exact.oracles import Solution
 from placeopt.exact.program import Growth, Program
 from placeopt.exact.solvers import solve
 
@@ -209,7 +209,7 @@ class _Search:
         desk = self.desk
         if desk.oracle.is_cut_off(x):
             return None
-        return desk.point(Found(tuple(self.units.tolist()), SparseSolution.of(x)), "heuristic")
+        return desk.point(Found(tuple(self.units.tolist()), Solution.of(x)), "heuristic")
 
     def _program(self) -> Program:
         """Return the program of all solutions of the vector that are not excluded."""
