@@ -18,7 +18,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
-from placeopt.evolve import weighted_sums
+from placeopt.evolve import sharded
 from placeopt.portfolio import run_method
 from placeopt.rescheduling import search as heuristics
 from placeopt.rescheduling.encoder import shortest
@@ -112,7 +112,7 @@ def test_vectors_for_weights_end_with_the_time() -> None:
     """Without a limit, and with time enough, there are all of them; out of time the first ones."""
     problem = placeopt.load("aws-10")
     encoder = interfaces.build_encoder(problem)
-    weights = weighted_sums.weight_lattice(3, seeds=True)[::5]
+    weights = sharded.weight_lattice(3, seeds=True)[::5]
     every = interfaces.vectors_at(encoder, weights)
     assert (interfaces.vectors_at(encoder, weights, Budget()) == every).all()
     enough = Budget(seconds=10, clock=Clock(Hand()))
@@ -129,12 +129,12 @@ def test_vectors_to_start_from_are_evaluated_until_the_time_is_over() -> None:
     encoder = interfaces.build_encoder(problem)
     rng = np.random.default_rng(1)
     starts = encoder.sample(rng, 1000)
-    weights = weighted_sums.weight_lattice(3)
+    weights = sharded.weight_lattice(3)
     over = Budget(seconds=1, clock=Clock(Hand(tick=2)))
-    weighted_sums.search(encoder, weights, starts, rng, over)
-    assert over.evaluations == weighted_sums.BLOCK
+    sharded.search(encoder, weights, starts, rng, over)
+    assert over.evaluations == sharded.BLOCK
     whole = Budget(evaluations=1000)
-    weighted_sums.search(encoder, weights, starts, rng, whole)
+    sharded.search(encoder, weights, starts, rng, whole)
     assert whole.evaluations == 1000
 
 

@@ -12,7 +12,7 @@ from placeopt.plot.markup import Cell, Strong, paragraphs, section, shell, table
 from placeopt.plot.plan_page import figure_html
 from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PALETTE
-from placeopt.sweeps import tables
+from placeopt.sweeps import measures
 from placeopt.sweeps.measures import (
     LEVEL,
     by_method,
@@ -22,8 +22,8 @@ from placeopt.sweeps.measures import (
     frame,
     mean_ranks,
     pairs_needed,
+    shown,
 )
-from placeopt.sweeps.tables import shown
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -159,17 +159,17 @@ def _summary(
 
 
 def _at(rows: Sequence[dict[str, Any]]) -> str:
-    budget = tables.budget_of(rows)
+    budget = measures.budget_of(rows)
     return f" at {budget}" if budget else ""
 
 
 def _medians(rows: Sequence[dict[str, Any]]) -> str:
     """Return medians and quartiles of each method on each instance, the greatest median in bold."""
     lines: list[list[Cell]] = []
-    for line in tables.lines(rows).itertuples():
-        cells: list[Cell] = [*tables.cells(line)]
+    for line in measures.lines(rows).itertuples():
+        cells: list[Cell] = [*measures.cells(line)]
         if line.best:
-            cells[3] = Strong(tables.cells(line)[3])
+            cells[3] = Strong(measures.cells(line)[3])
         lines.append(cells)
     if not lines:
         return paragraphs(["No run with this budget has ended yet."])
@@ -178,7 +178,7 @@ def _medians(rows: Sequence[dict[str, Any]]) -> str:
         '<p class="note">This table as <a href="table.csv">CSV</a> and '
         '<a href="table.tex">LaTeX</a>; every run in <a href="results.csv">results.csv</a>.</p>'
     )
-    told = table("Each method on each instance", tables.header(), lines, most=len(lines))
+    told = table("Each method on each instance", measures.header(), lines, most=len(lines))
     return told + paragraphs([f"{HYPERVOLUME} {bold}"], "note") + links + _references(rows)
 
 
@@ -233,7 +233,7 @@ def _ranks(rows: Sequence[dict[str, Any]]) -> str:
 def _runs(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], DataFrame]:
     """Return the runs with a front, of each instance and seed, by method and budget in words."""
     limits = [(row["evaluations_limit"], row["seconds_limit"]) for row in ended(rows)]
-    runs = frame(rows).assign(budget=[tables.in_words(*limit) for limit in limits])
+    runs = frame(rows).assign(budget=[measures.in_words(*limit) for limit in limits])
     fronts = runs.dropna(subset="hypervolume")
     groups = fronts.set_index(["instance", "seed"]).groupby(["method", "budget"], sort=False)
     return {(str(method), str(budget)): own for (method, budget), own in groups}

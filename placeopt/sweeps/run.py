@@ -23,7 +23,7 @@ from placeopt.core.runs.progress import Told, notebook_bar
 from placeopt.core.runs.run_directory import RunDirectory
 from placeopt.core.runs.workers import Call, Workers
 from placeopt.portfolio import run_document
-from placeopt.sweeps.measures import NOT_RUN, frame, measure
+from placeopt.sweeps.measures import NOT_RUN, as_csv, as_latex, frame, measure
 from placeopt.sweeps.plan import Cell, SweepPlan, cells, read
 
 #: Least seconds between two times that results are written while a sweep runs, and the largest
@@ -83,7 +83,6 @@ class SweepResult:
             The files written.
         """
         from placeopt.sweeps.page import HYPERVOLUME, page
-        from placeopt.sweeps.tables import as_csv, as_latex
 
         here = RunDirectory(folder).path
         texts = {

@@ -12,7 +12,7 @@ from placeopt.core.errors import UnsupportedError
 from placeopt.core.interfaces import build_division, build_encoder
 from placeopt.core.task import Task
 from placeopt.evolve import sharded
-from placeopt.evolve.weighted_sums import Members, weight_lattice
+from placeopt.evolve.sharded import Members, weight_lattice
 from placeopt.temporal.problem import Temporal
 
 FEW = {"part_size": 20, "part_evaluations": 600, "points": 40}

@@ -24,7 +24,7 @@ from placeopt.core.errors import DocumentError, PlaceoptError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
 from placeopt.core.runs.run_directory import RunDirectory
-from placeopt.sweeps import tables
+from placeopt.sweeps import measures
 from placeopt.sweeps.measures import NOT_RUN, comparisons, holm, mean_ranks, measure, pairs_needed
 from placeopt.sweeps.page import page
 from placeopt.sweeps.plan import Cell, cells, read
@@ -167,7 +167,7 @@ def test_what_did_not_run_is_left_out_everywhere() -> None:
     table = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in cells_of]
     assert [row[1:3] for row in table] == [["2", "0.9000"]] * 2 + [["2", "0.8000"]] * 2
     assert [(c.pairs, round(c.difference, 3)) for c in comparisons(rows)] == [(2, 0.1)]
-    best = {(line.instance, line.method): line.best for line in tables.lines(rows).itertuples()}
+    best = {(line.instance, line.method): line.best for line in measures.lines(rows).itertuples()}
     assert best == {("x", "nsga2"): True, ("x", "nsga3"): False, ("y", "nsga2"): False}
     assert "0 evaluations" not in whole and "not reached" not in whole
 
@@ -226,10 +226,10 @@ def test_archives_are_measured_at_equal_size() -> None:
 def test_the_table_as_csv_and_latex() -> None:
     """The same figures; names are escaped; the best is bold where methods compare."""
     rows = [run(m, s, v) for m, v in (("ns_2", 0.9), ("b & c", 0.8)) for s in (1, 2)]
-    (first, second) = csv.DictReader(tables.as_csv(rows).splitlines())
+    (first, second) = csv.DictReader(measures.as_csv(rows).splitlines())
     assert (first["method"], first["hypervolume_median"], first["best"]) == ("ns_2", "0.9", "1")
     assert (second["runs"], second["best"]) == ("2", "0")
-    text = tables.as_latex(rows, "A note.")
+    text = measures.as_latex(rows, "A note.")
     assert r"x & ns\_2 & 2 & \textbf{0.9000} & 0.9000 to 0.9000 &" in text
     assert r"x & b \& c & 2 & 0.8000 &" in text and text.startswith("% placeopt ")
     assert text.count("&") - text.count(r"\&") == 3 * 8 and r"\bottomrule" in text
