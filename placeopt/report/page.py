@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from placeopt.core.fronts.values import Point
     from placeopt.core.problem import Problem
 
-if TYPE_CHECKING:
-    from placeopt.core.fronts.front import Front
-
 #: Points in the table of points, runs, warnings and variables listed.
 _MAX_POINTS, _MAX_RUNS, _MAX_WARNINGS = 40, 30, 20
 _MAX_VARIABLES = 200

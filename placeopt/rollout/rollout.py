@@ -62,28 +62,14 @@ def choose(
         if sequence.costs_never_fall and gamma > 0 and best < math.inf:
             limit = (best - own[action]) / gamma
         future = 0.0
-        if gamma > 0:
-            stages = horizon - (sequence.stage(after) - stage)
-            future = _future_cost(sequence, after, weights, policy, stages, limit)
+        stages = horizon - (sequence.stage(after) - stage)
+        if gamma > 0 and stages >= 0:  # the cost over this stage and the next ones
+            finite = stages if math.isfinite(stages) else sequence.decisions
+            future = follow(sequence, after, weights, policy, stages=finite, limit=limit)
         value = own[action] + gamma * future
         if value < best:
             best, chosen = value, action
     return chosen
-
-
-def _future_cost(
-    sequence: DecisionSequence,
-    state: Any,
-    weights: np.ndarray,
-    policy: BasePolicy,
-    stages: float,
-    limit: float,
-) -> float:
-    """Return the policy's cost over this stage and the next ones; 0 where the horizon is over."""
-    if stages < 0:
-        return 0.0
-    finite = stages if math.isfinite(stages) else sequence.decisions
-    return follow(sequence, state, weights, policy, stages=finite, limit=limit)
 
 
 def play(
@@ -156,7 +142,7 @@ def run(
     Nothing is random. A plan counts as one evaluation, however many were simulated on the way.
     Compiled sequences may take the share `beta` of more than the legal actions.
     """
-    policy = BASE_POLICIES[base]
+    policy, tuning = BASE_POLICIES[base], {"beta": beta, "gamma": gamma, "horizon": horizon}
     options = {} if order is None else {"order": order}
     sequence = build_sequence(task.problem, task.objectives, **options)
     made: list[Plan] = []
@@ -170,20 +156,9 @@ def run(
     else:
         rows = read_weights(weights, len(task.objectives))[None, :]
     if not made:
-        arguments = {
-            "beta": beta,
-            "gamma": gamma,
-            "horizon": horizon,
-            "policy": policy,
-            "finish_seconds": finish_seconds,
-        }
-        made = _plans(sequence, rows, task, arguments)
-    parameters = {
-        "beta": beta,
-        "gamma": gamma,
-        "horizon": horizon if math.isfinite(horizon) else "all",
-        "base": base,
-    }
+        how = tuning | {"policy": policy, "finish_seconds": finish_seconds}
+        made = _plans(sequence, rows, task, how)
+    parameters = tuning | {"horizon": horizon if math.isfinite(horizon) else "all", "base": base}
     return task.front(map(Candidate, made), method="rollout", parameters=parameters)
 
 
