@@ -19,7 +19,7 @@ from placeopt.cli.screen import (
     Quiet,
     deliver_front,
     for_people,
-    pairs,
+    numbers_of,
     same_command,
     say,
 )
@@ -44,50 +44,42 @@ def register(app: typer.Typer) -> None:
     add(app, enumerate_file, *examples, group=SOLVE, name="enumerate")
 
 
-ModelFile = Annotated[
-    Path,
-    Argument(metavar="FILE", help="A model: .lp, .mps or .mof.json; also .gz."),
-]
-GoalOption = Annotated[
-    list[str] | None,
-    Option(
-        "--goal",
-        metavar="[min:|max:]NAME",
-        help="A goal, by the name of an objective or of a row; repeatable; all by default.",
-    ),
-]
-SolverOption = Annotated[
-    str | None,
-    Option(help="highs, scip, cp-sat, cbc, ...; by default what serves the model best."),
-]
-TimeLimitOption = Annotated[
-    float | None, Option(metavar="SECONDS", help="Time limit; what was found is kept.")
-]
-JobsOption = Annotated[int, Option(help="Questions that are solved at the same time.")]
-GapOption = Annotated[
-    list[str] | None,
-    Option(
-        metavar="[GOAL=]NUMBER",
-        help="For continuous goals: how much better than all points a plan may be; repeatable.",
-    ),
-]
-StepOption = Annotated[
-    list[str] | None,
-    Option(metavar="GOAL=NUMBER", help="Smallest difference of two values of a goal; repeatable."),
-]
-MaxPointsOption = Annotated[int | None, Option(help="Stop at so many points.")]
-
-
 def enumerate_file(
     context: typer.Context,
-    file: ModelFile,
-    goal: GoalOption = None,
-    solver: SolverOption = None,
-    time_limit: TimeLimitOption = None,
-    jobs: JobsOption = 1,
-    gap: GapOption = None,
-    step: StepOption = None,
-    max_points: MaxPointsOption = None,
+    file: Annotated[
+        Path,
+        Argument(metavar="FILE", help="A model: .lp, .mps or .mof.json; also .gz."),
+    ],
+    goal: Annotated[
+        list[str] | None,
+        Option(
+            "--goal",
+            metavar="[min:|max:]NAME",
+            help="A goal, by the name of an objective or of a row; repeatable; all by default.",
+        ),
+    ] = None,
+    solver: Annotated[
+        str | None,
+        Option(help="highs, scip, cp-sat, cbc, ...; by default what serves the model best."),
+    ] = None,
+    time_limit: Annotated[
+        float | None, Option(metavar="SECONDS", help="Time limit; what was found is kept.")
+    ] = None,
+    jobs: Annotated[int, Option(help="Questions that are solved at the same time.")] = 1,
+    gap: Annotated[
+        list[str] | None,
+        Option(
+            metavar="[GOAL=]NUMBER",
+            help="For continuous goals: how much better than all points a plan may be; repeatable.",
+        ),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        Option(
+            metavar="GOAL=NUMBER", help="Smallest difference of two values of a goal; repeatable."
+        ),
+    ] = None,
+    max_points: Annotated[int | None, Option(help="Stop at so many points.")] = None,
     output: Output = None,
     plot: PlotOption = None,
     as_json: AsJson = False,
@@ -105,7 +97,7 @@ def enumerate_file(
         from placeopt.plot import require
 
         require(plot)
-    tolerance, steps = _gap(gap), _numbers(step, "--step")
+    tolerance, steps = _gap(gap), numbers_of(step, "--step") or None
     from placeopt.core.budget import Budget
     from placeopt.core.fronts.values import Objective
     from placeopt.exact.files import read_model
@@ -139,17 +131,9 @@ def enumerate_file(
         raise typer.Exit(3)
 
 
-def _numbers(arguments: list[str] | None, option: str) -> dict[str, float] | None:
-    result = pairs(arguments, option)
-    for name, value in result.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise UsageError(f"{option} {name}={value}: give a number")
-    return {name: float(value) for name, value in result.items()} or None
-
-
 def _gap(arguments: list[str] | None) -> float | dict[str, float] | None:
     if arguments is None or len(arguments) != 1 or "=" in arguments[0]:
-        return _numbers(arguments, "--gap")
+        return numbers_of(arguments, "--gap") or None
     try:
         return float(arguments[0])
     except ValueError:

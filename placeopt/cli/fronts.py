@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from dataclasses import asdict
@@ -22,6 +21,7 @@ from placeopt.cli.screen import (
     Output,
     Plans,
     Quiet,
+    corner_of,
     deliver,
     deliver_front,
     emit,
@@ -30,7 +30,7 @@ from placeopt.cli.screen import (
     emit_table,
     for_people,
     names,
-    pairs,
+    numbers_of,
     say,
     show,
     width_of,
@@ -286,15 +286,8 @@ def _reference(fronts: list[Front], text: str | None) -> list[float]:
     from placeopt.core.fronts.front import common_reference
 
     width = len(fronts[0].objectives)
-    if text is not None:
-        try:
-            corner = [float(part) for part in text.split(",")]
-        except ValueError:
-            raise UsageError(
-                f"--reference is {text!r}; give {width} numbers, separated by commas"
-            ) from None
-        if len(corner) != width or not all(map(math.isfinite, corner)):
-            raise UsageError(f"--reference is {text!r}; give {width} numbers, separated by commas")
+    corner = corner_of(text, width)
+    if corner is not None:
         return corner
     return common_reference(fronts) or [1.0] * width
 
@@ -362,16 +355,16 @@ def pick(
     from placeopt.core.fronts.front import Front
 
     rules = {
-        "reference": _numbers(reference, "--reference"),
-        "pseudo_weights": _numbers(pseudo_weights, "--pseudo-weights"),
-        "topsis": _numbers(topsis, "--topsis"),
+        "reference": numbers_of(reference, "--reference"),
+        "pseudo_weights": numbers_of(pseudo_weights, "--pseudo-weights"),
+        "topsis": numbers_of(topsis, "--topsis"),
     }
     chosen = [name for name, rule in rules.items() if rule]
     if knee + (lex is not None) + len(chosen) > 1:
         raise UsageError(
             "--knee, --lex, --reference, --pseudo-weights and --topsis are rules; give one of them"
         )
-    limits = _numbers(budget, "--budget")
+    limits = numbers_of(budget, "--budget")
     require_outputs(output, inputs=(front,))
     whole = Front.read(front)
     rule = {name: rules[name] for name in chosen}
@@ -402,15 +395,6 @@ def _show_plan(front: Front, index: int, file: Path) -> None:
     emit(plan_in_words(front, index, None if instance is None else read(instance), width))
     emit_sentence(f"  {origin_of(front.points[index])}\n")
     emit(next_commands(about_plan(front, index, file, instance), width))
-
-
-def _numbers(arguments: list[str] | None, option: str) -> dict[str, float]:
-    """Read ``name=number`` arguments."""
-    result = pairs(arguments, option)
-    for name, value in result.items():
-        if isinstance(value, (str, bool)):
-            raise UsageError(f"{option} {name} is {value!r}; give a number")
-    return result
 
 
 def plot(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import shlex
 import sys
@@ -474,6 +475,29 @@ def pairs(arguments: Iterable[str] | None, option: str) -> dict[str, Any]:
             raise UsageError(f"{option} {key!r} is given twice; keep one of the two")
         results[key] = _scalar(text)
     return results
+
+
+def numbers_of(arguments: Iterable[str] | None, option: str) -> dict[str, float]:
+    """Read ``name=number`` arguments."""
+    result = pairs(arguments, option)
+    for name, value in result.items():
+        if isinstance(value, (str, bool)):
+            raise UsageError(f"{option} {name} is {value!r}; give a number")
+    return result
+
+
+def corner_of(text: str | None, width: int | None = None) -> list[float] | None:
+    """Read ``--reference A,B``, of so many finite numbers where that is known."""
+    if text is None:
+        return None
+    try:
+        corner = [float(part) for part in text.split(",")]
+    except ValueError:
+        corner = []
+    if not corner or (width and (len(corner) != width or not all(map(math.isfinite, corner)))):
+        count = f"{width} numbers" if width else "numbers"
+        raise UsageError(f"--reference is {text!r}; give {count}, separated by commas")
+    return corner
 
 
 def split_pair(text: str, mark: str, option: str, legal: str) -> tuple[str, str]:

@@ -25,6 +25,7 @@ from placeopt.cli.reports import LOOK_SECONDS, RELOAD_SECONDS
 from placeopt.cli.screen import (
     AsJson,
     Quiet,
+    corner_of,
     deliver_front,
     drop_none,
     for_people,
@@ -183,7 +184,7 @@ def solve(
         )
     keep = _points_to_keep(points or str(POINTS))
     parameters = _method_parameters(param) | drop_none(policy=policy)
-    corner = _corner(reference)
+    corner = corner_of(reference)
     require_outputs(output, plot, inputs=(instance, start, policy))
     if plot is not None:
         require_plot(plot)
@@ -310,16 +311,6 @@ def worth_its_bounds(front: Front, kept: Front) -> Front:
             break
         kept = front.subset(2 * len(kept))
     return kept
-
-
-def _corner(text: str | None) -> list[float] | None:
-    """Read the reference point of the trace."""
-    if text is None:
-        return None
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"--reference is {text!r}; give numbers, separated by commas") from None
 
 
 def _method_parameters(arguments: list[str] | None) -> dict[str, Any]:
