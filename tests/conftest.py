@@ -17,7 +17,7 @@ from forks import Forks
 # A deadline is one of the machine: beside other work the same code takes ten times as long. How
 # many examples are tried is said here alone.
 hypothesis.settings.register_profile(
-    "placeopt", deadline=None, derandomize=True, database=None, max_examples=tries(20, 200)
+    "placeopt", deadline=None, derandomize=True, database=None, max_examples=tries(10, 200)
 )
 # Who only wants to know whether a test fails: `benchmarks/mutants.py`.
 hypothesis.settings.register_profile(
@@ -33,6 +33,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 ROOT = Path(__file__).parent
 BEGAN = time.monotonic()
+#: Kernels look at no index: `make bounds` has them look.
+FREE = os.environ.get("NUMBA_BOUNDSCHECK", "0") in ("", "0")
 #: Test file -> its CPU seconds.
 SPENT: Counter[str] = Counter()
 
@@ -59,7 +61,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         words = [str(value) for value in given.values() if not isinstance(value, int)]
         case = (item.path, getattr(item, "originalname", item.name), *words)
         more = cases[case] % every(item.path.relative_to(ROOT)) > 0
-        (left if more or item.get_closest_marker("thorough") else kept).append(item)
+        rare = item.get_closest_marker("thorough") or (item.get_closest_marker("bounds") and FREE)
+        (left if more or rare else kept).append(item)
         cases[case] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)

@@ -214,6 +214,7 @@ def test_the_smallest_instances_are_instances(kind: str) -> None:
     assert len(placeopt.solve(problem, quick(problem), evaluations=50)) > 0
 
 
+@pytest.mark.thorough  # `make docs` does it, and Sphinx reads the pages
 def test_pages_are_assembled_whole(tmp_path: Path) -> None:
     """All that Sphinx is given: a page for each problem, method and document."""
     code = f"import build, pathlib; build.assemble(pathlib.Path({str(tmp_path)!r}))"

@@ -144,6 +144,7 @@ def documents(kind: str) -> list[Problem]:
 KINDS = ("temporal", "edge-cloud", "rolling-update", "rescheduling", "multi-cluster")
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize(
     ("kind", "method"),
     [
@@ -165,6 +166,7 @@ def test_a_method_on_documents_at_the_edge(kind: str, method: str) -> None:
         json.loads(front.to_json())
 
 
+@pytest.mark.bounds
 @pytest.mark.parametrize("policy", sorted(bundled()))
 def test_a_trained_policy_on_documents_at_the_edge(policy: str) -> None:
     """Its episodes are played in kernels of their own."""

@@ -31,7 +31,7 @@ def small(kind, seed=1):
 
 def solve(problem, method, **options):
     if method in ("epsilon-constraint", "decomposition"):
-        return placeopt.solve(problem, method, seconds=2, **options)
+        return placeopt.solve(problem, method, seconds=1, **options)
     return placeopt.solve(problem, method, evaluations=400, **options)
 
 
@@ -74,10 +74,11 @@ def test_every_point_keeps_its_limits(asked, kind, method):
 @pytest.mark.parametrize("kind", SMALL)
 @pytest.mark.parametrize("method", ["auto", "moead", "nsga2", "greedy"])
 def test_limits_that_cut_nothing_change_nothing(asked, kind, method):
-    problem, _ = asked(kind)
+    problem, free = asked(kind)
     if kind not in registry.method(method).of:
         pytest.skip("no such method")
-    free = solve(problem, method)
+    if method != "auto":
+        free = solve(problem, method)
     wide = {o.name: 1e9 for o in free.objectives}
     assert np.array_equal(solve(problem, method, limits=wide).values, free.values)
 

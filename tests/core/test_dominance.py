@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from effort import tries
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt.core.fronts import dominance
@@ -23,6 +24,7 @@ from placeopt.core.fronts.dominance import (
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@settings(max_examples=tries(20, 200))
 @given(data=st.data())
 def test_joined_bounds_are_the_minimal_maxima(columns: int, data: st.DataObject) -> None:
     """Of all pairs; small numbers, so that many are equal; rows may dominate each other."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from effort import tries
 from hard_instances import FIVE_POINTS, ONE_STOP, problem
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -61,6 +62,7 @@ def claims_no_more_than_the_truth(answer: Front, truth: np.ndarray) -> None:
     assert "complete" not in gap_in_words(answer) or reached
 
 
+@settings(max_examples=tries(20, 200))
 @given(found_and_true(), st.integers(1, 4))
 def test_no_front_claims_more_than_the_truth(drawn: tuple[Front, np.ndarray], size: int) -> None:
     """Neither the whole, nor a part of it, nor a part of a part."""
@@ -72,6 +74,7 @@ def test_no_front_claims_more_than_the_truth(drawn: tuple[Front, np.ndarray], si
         assert (answer.reference() == whole.reference()).all()
 
 
+@settings(max_examples=tries(20, 200))
 @given(found_and_true(), st.integers(1, 4))
 def test_files_and_merges_keep_what_a_part_leaves_out(drawn: tuple, size: int) -> None:
     """The box survives a file, merging a part with itself, and with the whole."""
@@ -93,6 +96,7 @@ def test_the_box_of_a_file_is_read_and_has_one_value_per_objective(tmp_path: Pat
         Front.read(tmp_path / "part.json")
 
 
+@settings(max_examples=tries(20, 200))
 @given(found_and_true(), st.data())
 def test_a_better_proof_never_prints_a_larger_gap(drawn: tuple, data: st.DataObject) -> None:
     """Of the same points, whatever the signs of the values: the weaker set lies below the other."""

@@ -23,7 +23,7 @@ from placeopt import registry
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.front import Front
 
-SEEDS = tries(6, 9)
+SEEDS = tries(4, 9)
 #: So many of a problem's instances have several plans, or none.
 DRAWN = 9
 POLICIES = {"multi-cluster": "multi-cluster-fixed-rate5", "rescheduling": "rescheduling-testbed"}

@@ -57,7 +57,7 @@ def walk(document: Document, chance: random.Random, length: int) -> list[dict[st
     return found
 
 
-@settings(max_examples=tries(120, 3000), deadline=None)
+@settings(max_examples=tries(60, 3000), deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from((scaled, ruled)))
 def test_the_referee_agrees_with_a_slow_judge(seed: int, draws: Draw) -> None:
     """On values, and on whether a plan breaks anything; plans come back as they were."""

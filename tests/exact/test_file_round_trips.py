@@ -11,6 +11,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from effort import tries
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,7 +61,7 @@ def with_free_row(text: str, m: pyo.ConcreteModel, names: dict[str, str]) -> str
     return text.replace("s.t.\n", f"s.t.\n\n{row}", 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(12, 60))
 @given(drawn())
 def test_lp_by_pyomo(tmp_path_factory, m):
     file = tmp_path_factory.mktemp("lp") / "m.lp"
@@ -100,7 +101,7 @@ def of_highs(m: pyo.ConcreteModel, file: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", ["lp", "mps"])
-@settings(max_examples=60)
+@settings(max_examples=tries(12, 60))
 @given(m=drawn())
 def test_by_highs(tmp_path_factory, suffix, m):
     file = tmp_path_factory.mktemp("highs") / f"m.{suffix}"
@@ -108,7 +109,7 @@ def test_by_highs(tmp_path_factory, suffix, m):
     assert front(placeopt.read_model(file)) == front(m, ["f"])
 
 
-@settings(max_examples=40)
+@settings(max_examples=tries(10, 40))
 @given(drawn())
 def test_mps_by_pyomo(tmp_path_factory, m):
     file = tmp_path_factory.mktemp("mps") / "m.mps"
@@ -163,7 +164,7 @@ def mof_of(m: pyo.ConcreteModel) -> str:
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=tries(12, 60))
 @given(drawn())
 def test_mof(tmp_path_factory, m):
     file = tmp_path_factory.mktemp("mof") / "m.mof.json"

@@ -131,17 +131,6 @@ def test_latencies_of_plans_are_above_the_convex_sum(seed: int, worse: float, le
         assert least <= values[0] * accepted * (1 + 1e-9)
 
 
-def test_the_sum_leans_to_a_solution() -> None:
-    """At its parts less is taken off, so that the bound on a plan there rises."""
-    problem = MultiCluster.generate(3, requests=30)
-    shared = Sharing(Requests(problem), np.ones((1, 3))).shared
-    parts = np.full((30, 4), 0.02)
-    parts[::2, 0] = 0.5
-    before = (shared.linear * parts).sum() + shared.curved(parts)
-    shared.lean(parts)
-    assert (shared.linear * parts).sum() + shared.curved(parts) > before
-
-
 @given(seed=st.integers(0, 1), draw=st.integers(0, 10**6), size=st.sampled_from((0.0, 0.01, 1.0)))
 def test_any_dual_values_prove_a_bound(seed: int, draw: int, size: float) -> None:
     """Of what is shared, good or bad: k requests of any plan cost as much at least."""

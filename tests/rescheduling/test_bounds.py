@@ -80,13 +80,13 @@ def require_below(seed: int, replicas: int = 1) -> float:
 def test_no_state_is_below(cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against all deployments, with a class for each node, with a few, with one."""
     monkeypatch.setattr(relaxation, "_MAX_CELLS", cells)
-    short = [require_below(seed) for seed in range(tries(7, 20))]
+    short = [require_below(seed) for seed in range(tries(4, 20))]
     short += [require_below(seed, 2) for seed in (0, 5, 7)[: tries(1, 3)]]
     limit = {relaxation._MAX_CELLS: 0.01, 3000: 0.05, 1: 0.9}[cells]
     assert np.mean(short) < limit
 
 
-@pytest.mark.parametrize("seed", range(tries(16, 40)))
+@pytest.mark.parametrize("seed", range(tries(12, 40)))
 def test_prices_bound_every_plan(seed: int) -> None:
     """Against all deployments: shared callees, parallel groups, full nodes, classes of nodes."""
     problem = dense(seed) if seed % 3 == 1 else instance(seed, 1 + (seed % 4 == 3))
@@ -114,33 +114,6 @@ def test_parts_stay_below_every_plan() -> None:
             assert question.bound > 0.99 * exact
             parts += question.parts
     assert parts > 40
-
-
-def test_parts_go_on_where_prices_end() -> None:
-    """Twelve services with many moves: cuts close most of what prices leave."""
-    problem = Rescheduling.generate(4, application="random", services=12)
-    front = placeopt.solve(problem)
-    latency, moves = front.values[0]
-    question = LatencyQuestion(
-        Workspace(bounds._relaxation(problem)), int(moves), latency, 0.995 * latency, None
-    )
-    while question.parts == 0:
-        question.go_on()
-        ended = question.bound
-    while not question.ended and question.parts < 150:
-        question.go_on()
-    assert latency - question.bound < 0.5 * (latency - ended)
-
-
-def test_prices_raise_bounds_where_services_share_nodes_and_callees() -> None:
-    problem = Rescheduling.generate(3, application="random", services=8)
-    front = placeopt.solve(problem)
-    relaxed = bounds._relaxation(problem)
-    before = relaxed.solve()
-    targets = bounds._targets(problem, front, len(before) - 1)
-    after = sharpened(relaxed, before.copy(), targets, Budget(evaluations=1))
-    gaps = [[1 - one[m] / latency for m, latency in targets.items()] for one in (before, after)]
-    assert np.mean(gaps[1]) < 0.75 * np.mean(gaps[0])
 
 
 def test_few_moves_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from effort import tries
 from hypothesis import given
 from hypothesis import strategies as st
 from rescheduling_states import state_search
@@ -74,9 +75,9 @@ def crowded(problem: Rescheduling, seed: int) -> Rescheduling:
 
 
 def test_search_meets_the_exact_front() -> None:
-    """Sixty instances of 4 pods: 98 % of the points are met, the least latency within 1 %."""
+    """Instances of 4 pods: 98 % of the points are met, the least latency within 1 %."""
     met = points = 0
-    for seed in range(60):
+    for seed in range(tries(20, 60)):
         sizes = SMALL if seed % 2 else {**SMALL, "jitter": 0.3}
         problem = Rescheduling.generate(
             seed, application=[*APPLICATIONS, "random"][seed % 4], replicas=1, services=4, **sizes
@@ -90,7 +91,7 @@ def test_search_meets_the_exact_front() -> None:
         met += sum(
             any(point == pytest.approx(other, rel=1e-12) for other in found) for point in exact
         )
-    assert met >= 0.98 * points and points > 150
+    assert met >= 0.98 * points and points > tries(50, 150)
 
 
 @pytest.mark.parametrize("seed", range(6))
