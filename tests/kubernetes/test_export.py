@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import os
@@ -16,10 +17,10 @@ from typing import Any
 
 import pytest
 from effort import THOROUGH
+from little_clusters import HARD, ended
 from shop import items_of, shop_of
 
 import placeopt
-from placeopt import cli
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
 from placeopt.core.files.documents import parse_json
 from placeopt.kubernetes import origin as origins
@@ -29,6 +30,7 @@ from placeopt.registry import from_document
 from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rolling_update.problem import RollingUpdate
 
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 FAKE = Path(__file__).with_name("fake_kubectl.py")
 NEEDS_TOOLS = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
@@ -42,24 +44,14 @@ PODS = {
     "api-9f-a": ("api", "n1", 300, 300),
     "db-0": ("db", "n3", 300, 300),
 }
+SHOP = shop_of(PODS)
+#: The shop without new sizes.
+ROOMY = shop_of({pod: (app, on, now, now) for pod, (app, on, now, _) in PODS.items()})
 
 
-def shop() -> RollingUpdate:
-    return shop_of(PODS)
-
-
-def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
-    name = problem.instance_name
-    return Origin.model_validate(
-        {
-            "instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256},
-            "items": items,
-        }
-    )
-
-
-def shop_origin(problem: RollingUpdate, **changes: Any) -> Origin:
-    return origin_of(problem, items_of(PODS, **changes))
+def plan_of(*moves: tuple[str, str | None], application: str = "shop") -> dict[str, Any]:
+    named = ({"application": application, "microservice": pod, "to": on} for pod, on in moves)
+    return {"steps": list(named)}
 
 
 #: Frees n2: a stop and a start, a hop, a restart in place, a pod of a StatefulSet.
@@ -72,91 +64,81 @@ MOVES = (
     ("db-0", "n3"),
     ("web-5c-a", "n1"),
 )
-PLAN = {"steps": [{"application": "shop", "microservice": pod, "to": node} for pod, node in MOVES]}
+PLAN = plan_of(*MOVES)
+ONE_MOVE = plan_of(("cart-7d-a", "n3"))
+STOP_AND_START = plan_of(("web-5c-a", None), ("web-5c-a", "n3"))
+EXPECTED = Counter([("cart", "n1"), ("cart", "n3"), ("api", "n3"), ("db", "n3"), ("web", "n1")])
+
+
+def origin_of(problem: Any, items: dict[str, Any]) -> Origin:
+    name = problem.instance_name
+    about = {"problem": name.problem, "name": name.name, "sha256": name.sha256}
+    return Origin.model_validate({"instance": about, "items": items})
+
+
+def shop_origin(problem: RollingUpdate = SHOP, **changes: Any) -> Origin:
+    return origin_of(problem, items_of(PODS, **changes))
 
 
 def cluster() -> dict[str, Any]:
     """The same shop as Kubernetes has it."""
-    state: dict[str, Any] = {
-        "pods": {},
-        "replicasets": {},
-        "deployments": {},
-        "statefulsets": {},
-        "log": [],
-        "made": [],
-        "least": {},
-    }
+    tables = ("pods", "replicasets", "deployments", "statefulsets", "least")
+    state: dict[str, Any] = {table: {} for table in tables} | {"log": [], "made": []}
     state["nodes"] = {name: {"cpu": 1000, "cordoned": False} for name in ("n1", "n2", "n3")}
-    for pod, (workload, node, cpu, _) in PODS.items():
-        spec: dict[str, Any] = {
-            "containers": [
-                {"name": "server", "resources": {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}}
-            ]
-        }
-        labels = {"app": workload} | (
-            {} if workload == "db" else {"pod-template-hash": pod.split("-")[1]}
-        )
+    for pod, (workload, on, cpu, _) in PODS.items():
+        stateful = workload == "db"
+        asked = {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}
+        spec: dict[str, Any] = {"containers": [{"name": "server", "resources": asked}]}
+        labels = {"app": workload}
+        labels |= {} if stateful else {"pod-template-hash": pod.split("-")[1]}
         template = {"metadata": {"labels": labels}, "spec": spec}
-        owner = (
-            {"kind": "StatefulSet", "name": workload}
-            if workload == "db"
-            else {"kind": "ReplicaSet", "name": pod.rsplit("-", 1)[0]}
-        )
-        metadata = {
-            "name": pod,
-            "uid": f"uid-of-{pod}",
-            "labels": labels,
-            "annotations": {},
-            "ownerReferences": [owner | {"controller": True}],
-        }
-        state["pods"][pod] = {
-            "metadata": metadata,
-            "spec": spec | {"nodeName": node},
-            "ready": True,
-        }
-        replicas = sum(w == workload for w, *_ in PODS.values())
-        if workload == "db":
-            state["statefulsets"]["db"] = {
-                "metadata": {"name": "db"},
-                "spec": {
-                    "replicas": 1,
-                    "template": template,
-                    "updateStrategy": {"type": "RollingUpdate"},
-                },
-            }
+        kind, owner = ("StatefulSet", "db") if stateful else ("ReplicaSet", pod[:-2])
+        about = {"name": pod, "uid": f"uid-of-{pod}", "labels": labels, "annotations": {}}
+        about["ownerReferences"] = [{"kind": kind, "name": owner, "controller": True}]
+        state["pods"][pod] = {"metadata": about, "spec": {**spec, "nodeName": on}, "ready": True}
+        made = {"replicas": sum(w == workload for w, *_ in PODS.values()), "template": template}
+        if stateful:
+            made["updateStrategy"] = {"type": "RollingUpdate"}
+            state["statefulsets"]["db"] = {"metadata": {"name": "db"}, "spec": made}
             continue
-        state["deployments"][workload] = {
-            "metadata": {"name": workload},
-            "spec": {"replicas": replicas, "template": template},
-        }
-        set_name = owner["name"]
-        about = {
-            "name": set_name,
-            "namespace": "shop",
-            "labels": labels,
-            "annotations": {"deployment.kubernetes.io/revision": "2"},
-            "ownerReferences": [{"kind": "Deployment", "name": workload, "controller": True}],
-        }
-        state["replicasets"][set_name] = {
-            "metadata": about,
-            "spec": {"selector": {"matchLabels": labels}, "template": template},
-        }
+        state["deployments"][workload] = {"metadata": {"name": workload}, "spec": made}
+        above = {"kind": "Deployment", "name": workload, "controller": True}
+        about = {"name": owner, "namespace": "shop", "labels": labels, "ownerReferences": [above]}
+        about["annotations"] = {"deployment.kubernetes.io/revision": "2"}
+        made = {"selector": {"matchLabels": labels}, "template": template}
+        state["replicasets"][owner] = {"metadata": about, "spec": made}
+    return state
+
+
+def add_sick(state: dict[str, Any], like: str, name: str) -> dict[str, Any]:
+    """Return the state with another pod of a workload, which waits for a node."""
+    pod = copy.deepcopy(state["pods"][like]) | {"ready": False, "slow": True}
+    pod["metadata"]["name"] = name
+    del pod["spec"]["nodeName"]
+    state["pods"][name] = pod
+    state["deployments"][like.split("-")[0]]["spec"]["replicas"] = 2
     return state
 
 
 class Machine:
     """A folder with a fake kubectl first on the path, and a script."""
 
-    def __init__(self, folder: Path, script: str):
+    def __init__(self, folder: Path, script: str, state: dict[str, Any] | None = None):
         self.folder, self.state_file = folder, folder / "cluster.json"
         tool = folder / "bin" / "kubectl"
         tool.parent.mkdir()
-        tool.write_text(
-            f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n', encoding="utf-8"
-        )
+        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n')
         tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-        (folder / "steps.sh").write_text(script + "\n", encoding="utf-8")
-        self.state = cluster()
+        self.script = script
+        self.state = state or cluster()
+
+    @property
+    def script(self) -> str:
+        return (self.folder / "steps.sh").read_text(encoding="utf-8")
+
+    @script.setter
+    def script(self, text: str) -> None:
+        (self.folder / "steps.sh").write_text(text + "\n", encoding="utf-8")
 
     @property
     def state(self) -> dict[str, Any]:
@@ -166,19 +148,26 @@ class Machine:
     def state(self, value: dict[str, Any]) -> None:
         self.state_file.write_text(json.dumps(value), encoding="utf-8")
 
+    @property
+    def places(self) -> Counter[tuple[str, str]]:
+        """How many pods of which workload run on which node; all are ready."""
+        pods = self.state["pods"].values()
+        assert all(pod["ready"] for pod in pods)
+        return Counter(
+            (p["metadata"]["labels"].get("app", "db"), p["spec"]["nodeName"]) for p in pods
+        )
+
+    def replicas(self, deployment: str) -> int:
+        return int(self.state["deployments"][deployment]["spec"]["replicas"])
+
     def start(self, *arguments: str, stdin: int, **more: str) -> subprocess.Popen[str]:
         paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
         environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)}
         environment |= {"CONTEXT": "shop-context", "WAIT": "60s", "PATIENCE": "0s", "POLL": "0.1"}
-        environment |= more
+        pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        command = ["bash", "steps.sh", *arguments]
         return subprocess.Popen(
-            ["bash", "steps.sh", *arguments],
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=self.folder,
-            env=environment,
-            text=True,
+            command, **pipes, cwd=self.folder, env=environment | more, text=True
         )
 
     def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -186,203 +175,159 @@ class Machine:
         out, err = process.communicate(timeout=600)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
+    def done(self, *arguments: str, **more: str) -> str:
+        """Return what a run says that ends well."""
+        done = self.run(*arguments, **more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-def workloads_on_nodes(state: dict[str, Any]) -> Counter[tuple[str, str]]:
-    assert all(pod["ready"] for pod in state["pods"].values())
-    return Counter(
-        (pod["metadata"]["labels"].get("app", "db"), pod["spec"]["nodeName"])
-        for pod in state["pods"].values()
-    )
+    def refused(self, *arguments: str, **more: str) -> str:
+        """Return why a run stops."""
+        done = self.run(*arguments, **more)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
 
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every
 #: number has been tried alone, too.
-BREAKS = [
-    int(k)
-    for k in os.environ.get(
-        "PLACEOPT_BREAKS", "5 17 33 48 64 77" if THOROUGH else "5 33 64"
-    ).split()
-]
+DEFAULT_BREAKS = "5 17 33 48 64 77" if THOROUGH else "5 33 64"
+BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", DEFAULT_BREAKS).split()]
 
 #: What a Deployment asks of nodes.
 WISH = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 
-EXPECTED = Counter([("cart", "n1"), ("cart", "n3"), ("api", "n3"), ("db", "n3"), ("web", "n1")])
-
 
 def test_the_plan_is_legal() -> None:
     """What the tests below rest on."""
-    assert shop().evaluate(PLAN).violations == ()
-    assert shop().evaluate(PLAN).values == (2.0, 6.0, 1.0)
+    assert SHOP.evaluate(PLAN).violations == ()
+    assert SHOP.evaluate(PLAN).values == (2.0, 6.0, 1.0)
 
 
 @pytest.fixture(scope="module")
-def ran(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> tuple[Machine, subprocess.CompletedProcess[str]]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, str]:
     """The script, run once from first to last step, over a Deployment with a wish about nodes."""
-    problem = shop()
-    machine = Machine(tmp_path_factory.mktemp("shop"), export(problem, PLAN, shop_origin(problem)))
     state = cluster()
     template = state["replicasets"]["cart-7d"]["spec"]["template"]
     for thing in (template, state["pods"]["cart-7d-a"], state["pods"]["cart-7d-b"]):
-        thing["spec"]["affinity"] = {
-            "nodeAffinity": {
-                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [WISH]}
-            }
-        }
-    machine.state = state
-    return machine, machine.run()
+        thing["spec"]["affinity"] = {"nodeAffinity": {HARD: {"nodeSelectorTerms": [WISH]}}}
+    machine = Machine(tmp_path_factory.mktemp("shop"), export(SHOP, PLAN, shop_origin()), state)
+    return machine, machine.done()
 
 
 @NEEDS_TOOLS
-def test_the_script_does_what_the_plan_says(
-    ran: tuple[Machine, subprocess.CompletedProcess[str]],
-) -> None:
+def test_the_script_does_what_the_plan_says(ran: tuple[Machine, str]) -> None:
     """Pods end where the plan puts them, at their new sizes; surge first.
 
     The emptied node is cordoned; templates agree.
     """
-    machine, done = ran
-    assert done.returncode == 0, done.stderr
+    machine, told = ran
     state = machine.state
-    assert workloads_on_nodes(state) == EXPECTED
+    assert machine.places == EXPECTED
     assert [name for name, node in state["nodes"].items() if node["cordoned"]] == ["n2"]
-    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, (
-        "only the stop of web interrupts"
-    )
-    sizes = {
-        p["metadata"]["labels"].get("app", "db"): p["spec"]["containers"][0]["resources"][
-            "requests"
-        ]
-        for p in state["pods"].values()
-    }
+    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, "only the stop interrupts"
+
+    def asks(spec: Any) -> Any:
+        return spec["containers"][0]["resources"]["requests"]
+
+    pods = state["pods"].values()
+    sizes = {p["metadata"]["labels"].get("app", "db"): asks(p["spec"]) for p in pods}
     assert sizes["cart"] == {"cpu": "300m", "memory": "64Mi"} and sizes["web"]["cpu"] == "500m"
     for kind, name in (("deployments", "cart"), ("replicasets", "cart-7d")):
-        assert (
-            state[kind][name]["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"][
-                "cpu"
-            ]
-            == "300m"
-        )
-    assert (
-        state["deployments"]["cart"]["spec"]["paused"] is False
-        and state["deployments"]["web"]["spec"]["replicas"] == 1
-    )
-    assert "empty and cordoned: n2" in done.stdout and "all 7 steps are made" in done.stdout
+        assert asks(state[kind][name]["spec"]["template"]["spec"])["cpu"] == "300m"
+    assert state["deployments"]["cart"]["spec"]["paused"] is False
+    assert machine.replicas("web") == 1
+    assert "empty and cordoned: n2" in told and "all 7 steps are made" in told
 
 
 @NEEDS_TOOLS
-def test_a_script_that_is_done_does_nothing(
-    ran: tuple[Machine, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
+def test_a_script_that_is_done_does_nothing(ran: tuple[Machine, str], tmp_path: Path) -> None:
     """Run again it finds every step made; a dry run only tells."""
     machine, _ = ran
     before = machine.state
-    again = machine.run()
-    assert again.returncode == 0 and again.stdout.count("already made") == 7
-    assert (
-        machine.state["pods"] == before["pods"]
-        and machine.state["deployments"] == before["deployments"]
-    )
-    fresh = Machine(tmp_path, (machine.folder / "steps.sh").read_text(encoding="utf-8"))
-    dry = fresh.run(DRY_RUN="1")
-    assert dry.returncode == 0 and fresh.state["log"] == [] and "step 7 of 7" in dry.stdout
+    assert machine.done().count("already made") == 7
+    assert all(machine.state[table] == before[table] for table in ("pods", "deployments"))
+    fresh = Machine(tmp_path, machine.script)
+    assert "step 7 of 7" in fresh.done(DRY_RUN="1") and fresh.state["log"] == []
 
 
 @NEEDS_TOOLS
-def test_copies_are_pods_that_kubernetes_accepts(
-    ran: tuple[Machine, subprocess.CompletedProcess[str]],
-) -> None:
-    """Every pod that the script makes is valid by the schemas of Kubernetes.
-
-    What the template asks of nodes is kept.
-    """
+def test_copies_are_pods_that_kubernetes_accepts(ran: tuple[Machine, str]) -> None:
+    """By its schemas; what the template asks of nodes is kept."""
     validate = pytest.importorskip("kubernetes_validate")
     made = ran[0].state["made"]
     assert len(made) == 4
     for pod in made:
         validate.validate(pod, "1.30", strict=True)
         assert "pod-template-hash" not in pod["metadata"]["labels"]
-    terms = made[0]["spec"]["affinity"]["nodeAffinity"][
-        "requiredDuringSchedulingIgnoredDuringExecution"
-    ]["nodeSelectorTerms"]
-    assert terms == [
-        WISH | {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
-    ]
+    field = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    terms = made[0]["spec"]["affinity"]["nodeAffinity"][HARD]["nodeSelectorTerms"]
+    assert terms == [WISH | {"matchFields": [field]}]
+
+
+@NEEDS_TOOLS
+def test_stateful_sets_are_bound_to_no_node_afterwards(ran: tuple[Machine, str]) -> None:
+    """They update on delete, so that no pod moves; how to change that is said."""
+    machine, told = ran
+    made = machine.state["statefulsets"]["db"]
+    assert "affinity" not in made["spec"]["template"]["spec"]
+    assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert "placeopt-before" not in made["metadata"]["annotations"]
+    assert "patch statefulset db" in told
 
 
 @NEEDS_TOOLS
 def test_an_interrupted_script_is_taken_up_again(tmp_path: Path) -> None:
     """One command after another is lost; running the script again ends as if none had been."""
-    problem = shop()
-    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
-    machine.state = cluster() | {"break_at": BREAKS}
+    state = cluster() | {"break_at": BREAKS}
+    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
     for _ in range(len(BREAKS) + 1):
         done = machine.run()
         if done.returncode == 0:
             break
     assert done.returncode == 0, done.stderr
     assert len(machine.state["log"]) > max(BREAKS)
-    assert (
-        workloads_on_nodes(machine.state) == EXPECTED
-        and machine.state["deployments"]["web"]["spec"]["replicas"] == 1
-    )
+    assert machine.places == EXPECTED and machine.replicas("web") == 1
 
 
 @NEEDS_TOOLS
 def test_a_cluster_that_has_changed_stops_the_script(tmp_path: Path) -> None:
-    """A pod that moved meanwhile is not touched.
-
-    Nor is the old pod when the new one finds no room.
-    """
-    problem = shop()
-    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
+    """A pod that moved is not touched; nor is the old one when the new one finds no room."""
     state = cluster()
     state["pods"]["cart-7d-a"]["spec"]["nodeName"] = "n3"
-    machine.state = state
-    done = machine.run()
-    assert done.returncode == 1 and "shop/cart-7d-a runs on n3, not on n1" in done.stderr
+    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
+    assert "shop/cart-7d-a runs on n3, not on n1" in machine.refused()
     state = cluster()
     state["nodes"]["n1"]["cpu"] = 900
     machine.state = state
-    done = machine.run()
-    assert done.returncode == 1 and "is not ready: unschedulable: 0/3 nodes: Ins" in done.stderr
+    assert "is not ready: unschedulable: 0/3 nodes: Ins" in machine.refused()
     assert set(PODS) <= set(machine.state["pods"])
 
 
 @NEEDS_TOOLS
 def test_the_script_asks_for_the_cluster(tmp_path: Path) -> None:
     """Without a terminal the context is named; `check` looks and does nothing."""
-    problem = shop()
-    origin = shop_origin(problem)
-    machine = Machine(tmp_path, export(problem, PLAN, origin))
-    done = machine.run(CONTEXT="")
-    assert done.returncode == 1 and "CONTEXT=shop-context bash" in done.stderr
-    before = machine.state["pods"]
-    done = machine.run("check")
-    assert done.returncode == 0 and "the cluster is what was read" in done.stdout
-    assert machine.state["pods"] == before and "step 1" not in done.stdout
+    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()))
+    assert "CONTEXT=shop-context bash" in machine.refused(CONTEXT="")
+    before, told = machine.state["pods"], machine.done("check")
+    assert "the cluster is what was read" in told and "step 1" not in told
+    assert machine.state["pods"] == before
     assert "legal: check, undo" in machine.run("chekc").stderr
-    other = origin.model_copy(update={"cluster": "another-uid"})
-    (tmp_path / "steps.sh").write_text(export(problem, PLAN, other) + "\n", encoding="utf-8")
+    machine.script = export(SHOP, PLAN, shop_origin().model_copy(update={"cluster": "another"}))
     assert "is another cluster" in machine.run().stderr
 
 
 @NEEDS_TOOLS
 def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
     """A node that is not there yet, one that is another machine, a pod that was replaced."""
-    problem = shop()
-    known = shop_origin(problem).model_dump()
+    known = shop_origin().model_dump()
     known["nodes"] = {"n1": {"uid": "was", "labels": {}, "taints": []}}
     known["nodes"]["n3"] = {"labels": {"disk": "ssd"}, "taints": []}
     known["items"]["shop/api-9f-a"]["uid"] = "was"
-    machine = Machine(tmp_path, export(problem, PLAN, Origin.model_validate(known)))
     state = cluster()
     del state["nodes"]["n3"]
     del state["pods"]["cart-7d-b"]
     state["pods"]["web-5c-a"]["ready"] = False
-    machine.state = state
+    machine = Machine(tmp_path, export(SHOP, PLAN, Origin.model_validate(known)), state)
     said = machine.run("check").stderr
     for text in (
         "node n3 is not in the cluster: buy or make it first",
@@ -392,14 +337,13 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
         "pod shop/api-9f-a is another one of the same name",
     ):
         assert text in said
-    assert machine.run().returncode == 1 and machine.state["made"] == []
+    assert machine.refused() and machine.state["made"] == []
     state = cluster()
     state["nodes"]["n1"]["cordoned"] = True
     state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
     machine.state = state
     known["nodes"]["n1"]["uid"] = None
-    script = export(problem, PLAN, Origin.model_validate(known))
-    (tmp_path / "steps.sh").write_text(script + "\n", encoding="utf-8")
+    machine.script = export(SHOP, PLAN, Origin.model_validate(known))
     said = machine.run("check").stderr
     for text in (
         "node n1 is cordoned",
@@ -410,65 +354,51 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
 
 
 @NEEDS_TOOLS
-def test_on_a_terminal_the_context_is_confirmed(tmp_path: Path) -> None:
-    """By typing its name; the head of the script says what it leaves to others."""
-    script = export(shop(), PLAN, shop_origin(shop()))
-    assert "# Not done here: draining DaemonSets off nodes that end empty, removing" in script
-    machine = Machine(tmp_path, script)
-    for typed, code, said in (
+@pytest.mark.parametrize(
+    ("typed", "code", "said"),
+    [
         ("no", 1, "not confirmed; nothing was done"),
         ("shop-context", 0, "checked: the cluster is what was read"),
-    ):
-        ours, theirs = pty.openpty()
-        process = machine.start("check", stdin=theirs, CONTEXT="")
-        os.write(ours, f"{typed}\n".encode())
-        out, err = process.communicate(timeout=120)
-        os.close(ours)
-        os.close(theirs)
-        assert process.returncode == code and said in out + err
-
-
-def one_move() -> dict[str, Any]:
-    return {"steps": [{"application": "shop", "microservice": "cart-7d-a", "to": "n3"}]}
-
-
-def roomy() -> tuple[RollingUpdate, dict[str, Any]]:
-    """The shop without new sizes."""
-    document = shop().to_document()
-    for service in document["applications"][0]["microservices"]:
-        service["new_cpu_millicores"] = service["cpu_millicores"]
-    problem = from_document(document)
-    assert isinstance(problem, RollingUpdate)
-    return problem, cluster()
+    ],
+)
+def test_on_a_terminal_the_context_is_confirmed(
+    typed: str, code: int, said: str, tmp_path: Path
+) -> None:
+    """By typing its name; the head of the script says what it leaves to others."""
+    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()))
+    left = "# Not done here: draining DaemonSets off nodes that end empty, removing"
+    assert left in machine.script
+    ours, theirs = pty.openpty()
+    process = machine.start("check", stdin=theirs, CONTEXT="")
+    os.write(ours, f"{typed}\n".encode())
+    out, err = process.communicate(timeout=120)
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == code and said in out + err
 
 
 @NEEDS_TOOLS
 def test_a_sibling_that_is_not_ready_stops_the_step_in_time(tmp_path: Path) -> None:
     """Its ReplicaSet would end it instead: the copy waits, and when it is ready all goes on."""
-    problem, state = roomy()
-    machine = Machine(tmp_path, export(problem, one_move(), shop_origin(problem)))
+    state = cluster()
     state["pods"]["cart-7d-b"]["ready"] = False
-    machine.state = state
-    done = machine.run()
-    assert done.returncode == 1 and "not ready in shop: cart-7d-b" in done.stderr
-    assert set(PODS) <= set(machine.state["pods"]) and len(machine.state["made"]) == 1
+    machine = Machine(tmp_path, export(ROOMY, ONE_MOVE, shop_origin(ROOMY)), state)
+    assert "not ready in shop: cart-7d-b" in machine.refused()
     state = machine.state
+    assert set(PODS) <= set(state["pods"]) and len(state["made"]) == 1
     state["pods"]["cart-7d-b"]["ready"] = True
     machine.state = state
-    assert machine.run().returncode == 0
-    assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
+    assert machine.done() and machine.places["cart", "n3"] == 1
 
 
 @NEEDS_TOOLS
 def test_a_replica_set_that_ended_another_pod_is_told(tmp_path: Path) -> None:
     """A pod failed between the look and the adoption: the mark is taken off, and said."""
-    problem, state = roomy()
-    script = export(problem, one_move(), shop_origin(problem))
-    machine = Machine(tmp_path, script.replace('    guard "$ns" "$rs" "$hash" "$old"\n', ""))
+    text = export(ROOMY, ONE_MOVE, shop_origin(ROOMY))
+    state = cluster()
     state["pods"]["cart-7d-b"]["ready"] = False
-    machine.state = state
-    done = machine.run()
-    assert done.returncode == 1 and "ended another pod instead of cart-7d-a" in done.stderr
+    machine = Machine(tmp_path, text.replace('    guard "$ns" "$rs" "$hash" "$old"\n', ""), state)
+    assert "ended another pod instead of cart-7d-a" in machine.refused()
     kept = machine.state["pods"]["cart-7d-a"]["metadata"]["annotations"]
     assert "controller.kubernetes.io/pod-deletion-cost" not in kept
 
@@ -479,55 +409,35 @@ def test_pods_that_end_slowly_do_not_stop_a_script_that_is_taken_up(
     broken: int, tmp_path: Path
 ) -> None:
     """The old pod is still terminating when the script is run again."""
-    problem, state = roomy()
-    machine = Machine(tmp_path, export(problem, one_move(), shop_origin(problem)))
-    machine.state = state | {"lingers": 6, "break_at": [broken]}
-    assert machine.run().returncode == 1
-    again = machine.run()
-    assert again.returncode == 0, again.stderr
-    assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
-    assert sum(workloads_on_nodes(machine.state).values()) == len(PODS)
+    state = cluster() | {"lingers": 6, "break_at": [broken]}
+    machine = Machine(tmp_path, export(ROOMY, ONE_MOVE, shop_origin(ROOMY)), state)
+    assert machine.refused() and machine.done()
+    assert machine.places["cart", "n3"] == 1 and machine.places.total() == len(PODS)
 
 
 @NEEDS_TOOLS
 def test_undo_leaves_nothing_behind(tmp_path: Path) -> None:
     """Nodes are uncordoned, copies that nothing owns end, marks go; what was moved stays."""
-    problem = shop()
-    machine = Machine(tmp_path, export(problem, PLAN, shop_origin(problem)))
-    state = cluster()
-    sick = json.loads(json.dumps(state["pods"]["api-9f-a"])) | {"ready": False, "slow": True}
-    sick["metadata"]["name"] = "api-9f-b"
-    del sick["spec"]["nodeName"]
-    state["pods"]["api-9f-b"] = sick
-    state["deployments"]["api"]["spec"]["replicas"] = 2
-    machine.state = state
+    state = add_sick(cluster(), "api-9f-a", "api-9f-b")
+    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
     assert "not ready in shop: api-9f-b" in machine.run().stderr
     assert machine.state["nodes"]["n2"]["cordoned"]
-    done = machine.run("undo")
-    assert done.returncode == 0 and "StatefulSet shop/db updates OnDelete now" in done.stdout
+    assert "StatefulSet shop/db updates OnDelete now" in machine.done("undo")
     state = machine.state
     assert not any(node["cordoned"] for node in state["nodes"].values())
     assert all(p["metadata"].get("ownerReferences") for p in state["pods"].values())
     assert "affinity" not in state["statefulsets"]["db"]["spec"]["template"]["spec"]
-    assert workloads_on_nodes(
-        state | {"pods": {k: p for k, p in state["pods"].items() if p["ready"]}}
-    )["cart", "n3"]
+    machine.state = state | {"pods": {k: p for k, p in state["pods"].items() if p["ready"]}}
+    assert machine.places["cart", "n3"]
 
 
 @NEEDS_TOOLS
 def test_undo_scales_back_what_was_stopped(tmp_path: Path) -> None:
     """Between a stop and its start; the rest of the plan is refused then."""
-    problem, state = roomy()
-    steps = [{"application": "shop", "microservice": "web-5c-a", "to": n} for n in (None, "n3")]
-    script = export(problem, {"steps": steps}, shop_origin(problem))
-    machine = Machine(tmp_path, script.replace("\nstep 2 ", "\nfail broken\nstep 2 "))
-    machine.state = state
-    assert machine.run().returncode == 1
-    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 0
-    done = machine.run("undo")
-    assert done.returncode == 0, done.stderr
-    assert "scaled back: shop/web" in done.stdout
-    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 1
+    text = export(ROOMY, STOP_AND_START, shop_origin(ROOMY))
+    machine = Machine(tmp_path, text.replace("\nstep 2 ", "\nfail broken\nstep 2 "))
+    assert machine.refused() and machine.replicas("web") == 0
+    assert "scaled back: shop/web" in machine.done("undo") and machine.replicas("web") == 1
     assert "plan again" in machine.run().stderr
     marks = {k for p in machine.state["pods"].values() for k in p["metadata"]["annotations"]}
     assert not marks - {"placeopt-bound"}
@@ -536,146 +446,27 @@ def test_undo_scales_back_what_was_stopped(tmp_path: Path) -> None:
 @NEEDS_TOOLS
 def test_a_start_is_not_made_twice(tmp_path: Path) -> None:
     """Killed after all of it, before its number was kept: the Deployment is not scaled again."""
-    problem, state = roomy()
-    steps = [{"application": "shop", "microservice": "web-5c-a", "to": n} for n in (None, "n3")]
-    machine = Machine(tmp_path, export(problem, {"steps": steps}, shop_origin(problem)))
-    machine.state = state
-    assert machine.run(DONE="made").returncode == 0
+    machine = Machine(tmp_path, export(ROOMY, STOP_AND_START, shop_origin(ROOMY)))
+    machine.done(DONE="made")
     made = (tmp_path / "made").read_text(encoding="utf-8")
     (tmp_path / "made").write_text(made.replace("\n2\n", "\n"), encoding="utf-8")
-    again = machine.run(DONE="made")
-    assert again.returncode == 0 and "step 1 of 2: already made" in again.stdout, again.stderr
-    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 1
-    assert workloads_on_nodes(machine.state)["web", "n3"] == 1
+    assert "step 1 of 2: already made" in machine.done(DONE="made")
+    assert machine.replicas("web") == 1 and machine.places["web", "n3"] == 1
 
 
 @NEEDS_TOOLS
 def test_a_pod_that_waits_is_asked_for_again_at_its_step(tmp_path: Path) -> None:
     """Afterwards the Deployment wants as many replicas as before."""
-    document = roomy()[0].to_document()
+    document = ROOMY.to_document()
     waiting = {"name": "web-5c-b", "node": None, "cpu_millicores": 500, "memory_mib": 64}
     document["applications"][0]["microservices"].append(waiting)
     problem = from_document(document)
-    known = shop_origin(shop()).model_dump()
-    known["items"]["shop/web-5c-b"] = known["items"]["shop/web-5c-a"] | {
-        "pod": "web-5c-b",
-        "node": None,
-    }
-    plan = {"steps": [{"application": "shop", "microservice": "web-5c-b", "to": "n3"}]}
-    machine = Machine(tmp_path, export(problem, plan, origin_of(problem, known["items"])))
-    state = cluster()
-    pod = json.loads(json.dumps(state["pods"]["web-5c-a"])) | {"ready": False, "slow": True}
-    pod["metadata"]["name"] = "web-5c-b"
-    del pod["spec"]["nodeName"]
-    state["pods"]["web-5c-b"] = pod
-    state["deployments"]["web"]["spec"]["replicas"] = 2
-    machine.state = state
-    done = machine.run()
-    assert done.returncode == 0, done.stderr
-    assert workloads_on_nodes(machine.state)["web", "n3"] == 1
-    assert len(machine.state["pods"]) == len(PODS) + 1
-    assert machine.state["deployments"]["web"]["spec"]["replicas"] == 2
-
-
-@NEEDS_TOOLS
-def test_stateful_sets_are_bound_to_no_node_afterwards(
-    ran: tuple[Machine, subprocess.CompletedProcess[str]],
-) -> None:
-    """They update on delete, so that no pod moves; how to change that is said."""
-    machine, done = ran
-    made = machine.state["statefulsets"]["db"]
-    assert "affinity" not in made["spec"]["template"]["spec"]
-    assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
-    assert "placeopt-before" not in made["metadata"]["annotations"]
-    assert "patch statefulset db" in done.stdout
-
-
-def kubectl_list(state: dict[str, Any]) -> dict[str, Any]:
-    """What `kubectl get nodes,pods,replicasets,deployments,statefulsets -A -o json` prints."""
-    items: list[dict[str, Any]] = [
-        {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name},
-            "status": {"allocatable": {"cpu": f"{node['cpu']}m", "memory": "4Gi"}},
-        }
-        for name, node in state["nodes"].items()
-    ]
-    tables = (
-        ("deployments", "Deployment"),
-        ("replicasets", "ReplicaSet"),
-        ("statefulsets", "StatefulSet"),
-    )
-    for table, kind in tables:
-        for thing in state[table].values():
-            items.append(
-                {
-                    "apiVersion": "apps/v1",
-                    "kind": kind,
-                    **thing,
-                    "metadata": thing["metadata"] | {"namespace": "shop"},
-                }
-            )
-    for pod in state["pods"].values():
-        about = pod["metadata"] | {"namespace": "shop"}
-        about["ownerReferences"] = [
-            {"apiVersion": "apps/v1", "uid": "1", **owner} for owner in about["ownerReferences"]
-        ]
-        items.append(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": about,
-                "spec": pod["spec"],
-                "status": {"phase": "Running"},
-            }
-        )
-    return {"apiVersion": "v1", "kind": "List", "items": items}
-
-
-@NEEDS_TOOLS
-def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    """Import what a cluster says, solve, export, run: the cluster ends as the plan says."""
-    state = cluster()
-    for node in state["nodes"].values():
-        node["cpu"] = 1300
-    (tmp_path / "list.json").write_text(json.dumps(kubectl_list(state)), encoding="utf-8")
-
-    def placeopt_(*arguments: object) -> None:
-        with pytest.raises(SystemExit) as end:
-            cli.main([str(a) for a in arguments])
-        assert not end.value.code, capfd.readouterr().err
-
-    shop_file, front_file, script = (
-        tmp_path / name for name in ("shop.json", "front.json", "steps.sh")
-    )
-    placeopt_(
-        "import",
-        "kubernetes",
-        tmp_path / "list.json",
-        "--to",
-        "rolling-update",
-        "--missing-prices",
-        "default=1",
-        "-o",
-        shop_file,
-    )
-    placeopt_("solve", shop_file, "--method", "repack", "-o", front_file)
-    placeopt_(
-        "export", "kubernetes", front_file, "--instance", shop_file, "--point", 0, "-o", script
-    )
-    machine = Machine(tmp_path, script.read_text(encoding="utf-8"))
-    machine.state = state
-    done = machine.run()
-    assert done.returncode == 0, done.stderr
-    front = placeopt.Front.read(front_file)
-    ended = machine.state
-    assert front.points[0].values[0] == 2.0
-    assert len({node for _, node in workloads_on_nodes(ended)}) == 2
-    assert sum(workloads_on_nodes(ended).values()) == len(PODS) and all(
-        v >= 1 for v in ended["least"].values()
-    )
-    assert sum(node["cordoned"] for node in ended["nodes"].values()) == 1
+    items = items_of(PODS)
+    items["shop/web-5c-b"] = items["shop/web-5c-a"] | {"pod": "web-5c-b", "node": None}
+    text = export(problem, plan_of(("web-5c-b", "n3")), origin_of(problem, items))
+    machine = Machine(tmp_path, text, add_sick(cluster(), "web-5c-a", "web-5c-b"))
+    assert machine.done() and machine.places["web", "n3"] == 1
+    assert len(machine.state["pods"]) == len(PODS) + 1 and machine.replicas("web") == 2
 
 
 # -- the document ----------------------------------------------------------------------------------
@@ -683,23 +474,15 @@ def test_from_kubectl_to_kubectl(tmp_path: Path, capfd: pytest.CaptureFixture[st
 
 def test_steps_say_what_they_interrupt() -> None:
     """Stops, hops and StatefulSets stand out, per step and above all steps."""
-    problem = shop()
-    made = steps.steps(problem, PLAN, shop_origin(problem))
+    made = steps.steps(SHOP, PLAN, shop_origin())
     assert [s.action for s in made] == ["restart", "hop", "move", "move", "stop", "move", "start"]
     assert [s.number for s in made if s.empties] == [5]
     assert [s.number for s in made if s.cordon] == [3]
     told = steps.warnings(made)
-    assert (
-        len(told) == 3
-        and "1 of 7 steps stop" in told[0]
-        and "StatefulSets" in told[1]
-        and "hops" in told[2]
-    )
-    assert (
-        "disruption" in str(made[4].warning)
-        and "cannot run twice" in str(made[1].warning)
-        and made[3].warning is None
-    )
+    words = ("1 of 7 steps stop", "StatefulSets", "hops")
+    assert all(word in text for word, text in zip(words, told, strict=True))
+    assert "disruption" in str(made[4].warning) and made[3].warning is None
+    assert "cannot run twice" in str(made[1].warning)
     assert made[6].at is not None and made[6].at.pod is None
 
 
@@ -711,31 +494,23 @@ def test_exported_steps_are_the_plan(
 
     `evaluate` says so too.
     """
-    folder = Path(__file__).resolve().parents[2] / "instances" / kind
-    instance = min(folder.glob("*.json"))
+    instance = min((INSTANCES / kind).glob("*.json"))
     problem = placeopt.load(instance)
     front = placeopt.solve(problem, "repack" if kind == "rolling-update" else "greedy", seed=1)
     for point in front.points:
         text = export(problem, point.plan, form="json")
         plan, sha = script.replay(parse_json(text))
         verdict = problem.evaluate(plan)
-        assert (
-            sha == problem.instance_name.sha256
-            and verdict.feasible
-            and verdict.values == point.values
-        )
+        assert sha == problem.instance_name.sha256 and verdict.feasible
+        assert verdict.values == point.values
         assert plan == problem.read_plan(point.plan)  # type: ignore[attr-defined]
     jsonschema = pytest.importorskip("jsonschema")
-    with pytest.raises(SystemExit):
-        cli.main(["schema", "steps"])
+    ended("schema", "steps")
     jsonschema.validate(parse_json(text), parse_json(capfd.readouterr().out))
     (tmp_path / "steps.json").write_text(text, encoding="utf-8")
-    with pytest.raises(SystemExit) as end:
-        cli.main(["evaluate", str(instance), str(tmp_path / "steps.json")])
-    assert not end.value.code
-    assert list(parse_json(capfd.readouterr().out)["values"].values()) == list(
-        front.points[-1].values
-    )
+    assert ended("evaluate", str(instance), str(tmp_path / "steps.json")) == 0
+    values = parse_json(capfd.readouterr().out)["values"].values()
+    assert tuple(values) == tuple(front.points[-1].values)
 
 
 def test_replicas_of_a_service_are_followed() -> None:
@@ -743,64 +518,32 @@ def test_replicas_of_a_service_are_followed() -> None:
 
     Also after it has moved.
     """
-    nodes = [
-        {"name": n, "kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1}
-        for n in ("n1", "n2", "n3")
-    ]
-    service = {
-        "name": "front",
-        "cpu_cores": 1,
-        "memory_gib": 1,
-        "execution_ms": {"k": 1},
-        "replicas": ["n1", "n1"],
-    }
-    latency = {a: {b: 1 for b in ("n1", "n2", "n3") if b > a} for a in ("n1", "n2")}
+    names = ("n1", "n2", "n3")
+    kind = {"kind": "k", "cpu_cores": 4, "memory_gib": 4, "user_latency_ms": 1}
+    service = {"name": "front", "cpu_cores": 1, "memory_gib": 1, "replicas": ["n1", "n1"]}
     document = {
         "problem": "rescheduling",
         "name": "x",
-        "nodes": nodes,
-        "latency_ms": latency,
-        "services": [service],
+        "nodes": [{"name": n, **kind} for n in names],
+        "latency_ms": {a: {b: 1 for b in names if b > a} for a in names[:2]},
+        "services": [service | {"execution_ms": {"k": 1}}],
         "gateway": "front",
     }
     problem = from_document(document)
     assert isinstance(problem, Rescheduling)
+    about = {"namespace": "shop", "kind": "Deployment", "name": "front"}
     replicas = [{"pod": f"front-1-{k}", "node": "n1"} for k in "ab"]
-    origin = origin_of(
-        problem,
-        {
-            "front": {
-                "namespace": "shop",
-                "kind": "Deployment",
-                "name": "front",
-                "replicas": replicas,
-            }
-        },
-    )
-    plan = {
-        "moves": [
-            {"service": "front", "from": a, "to": b}
-            for a, b in (("n1", "n2"), ("n2", "n3"), ("n1", "n3"))
-        ]
-    }
+    origin = origin_of(problem, {"front": about | {"replicas": replicas}})
+    moves = (("n1", "n2"), ("n2", "n3"), ("n1", "n3"))
+    plan = {"moves": [{"service": "front", "from": a, "to": b} for a, b in moves]}
     made = steps.steps(problem, plan, origin)
     pods = [(s.at.pod, s.at.new_pod) for s in made if s.at is not None]
-    assert (
-        pods[0][0] == "front-1-a"
-        and pods[1][0] == pods[0][1]
-        and pods[2][0] == "front-1-b"
-        and len({new for _, new in pods}) == 3
-    )
-    assert [(s.cordon, s.empties) for s in made] == [
-        (False, False),
-        (True, True),
-        (True, True),
-    ] or made[0].cordon
-    bare = origin_of(
-        problem, {"front": {"namespace": "shop", "kind": "Deployment", "name": "front"}}
-    )
+    assert [old for old, _ in pods] == ["front-1-a", pods[0][1], "front-1-b"]
+    assert len({new for _, new in pods}) == 3
+    cordons = [(False, False), (True, True), (True, True)]
+    assert [(s.cordon, s.empties) for s in made] == cordons or made[0].cordon
     with pytest.raises(UnsupportedError, match="no running pod"):
-        steps.steps(problem, plan, bare)
+        steps.steps(problem, plan, origin_of(problem, {"front": about}))
 
 
 @pytest.mark.parametrize(
@@ -816,11 +559,10 @@ def test_replicas_of_a_service_are_followed() -> None:
 )
 def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: str) -> None:
     """By name, before anything is written."""
-    problem = shop()
     with pytest.raises((UnsupportedError, DocumentError), match=message) as refused:
-        export(problem, PLAN, shop_origin(problem, **changes))
+        export(SHOP, PLAN, shop_origin(**changes))
     if isinstance(refused.value, UnsupportedError):  # as JSON it is a plan all the same
-        told = parse_json(export(problem, PLAN, shop_origin(problem, **changes), form="json"))
+        told = parse_json(export(SHOP, PLAN, shop_origin(**changes), form="json"))
         assert "have no commands" in told["warnings"][0] and len(told["steps"]) == len(MOVES)
 
 
@@ -828,57 +570,38 @@ def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: st
 def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
     """Applications and instances may have any name: in the script it is a comment or quoted."""
     hostile = "$(touch hurt) `touch hurt`\n\"; touch hurt #'@title@ {ns}"
-    document = shop().to_document() | {"name": hostile}
+    document = ROOMY.to_document() | {"name": hostile}
     document["applications"][0]["name"] = hostile
-    for service in document["applications"][0]["microservices"]:
-        service["new_cpu_millicores"] = service["cpu_millicores"]
     problem = from_document(document)
-    items = {
-        key.replace("shop/", f"{hostile}/"): item
-        for key, item in shop_origin(shop()).model_dump()["items"].items()
-    }
-    plan = {"steps": [{"application": hostile, "microservice": "cart-7d-a", "to": "n3"}]}
+    items = {k.replace("shop/", f"{hostile}/"): item for k, item in items_of(PODS).items()}
+    plan = plan_of(("cart-7d-a", "n3"), application=hostile)
     machine = Machine(tmp_path, export(problem, plan, origin_of(problem, items)))
-    done = machine.run()
-    assert done.returncode == 0, done.stderr
+    assert machine.done() and machine.places["cart", "n3"] == 1
     assert not list(tmp_path.glob("hurt*"))
-    assert workloads_on_nodes(machine.state)["cart", "n3"] == 1
 
 
 def test_what_the_importer_made_up_is_passed_over() -> None:
     """A step that restarts an anchor in place is none for a cluster."""
-    problem = shop()
-    known = shop_origin(problem).model_dump()
-    known["items"]["shop/db-0"] |= {
-        "kind": "Virtual",
-        "namespace": "",
-        "name": "only-1.placeopt",
-        "pod": None,
-    }
-    text = export(problem, PLAN, Origin.model_validate(known))
+    items = items_of(PODS)
+    virtual = {"kind": "Virtual", "namespace": "", "name": "only-1.placeopt", "pod": None}
+    items["shop/db-0"] |= virtual
+    text = export(SHOP, PLAN, origin_of(SHOP, items))
     assert "db-0" not in text and text.count("\nstep ") == len(MOVES) - 2
 
 
 def test_wrong_asks_are_refused() -> None:
     """Plans that break the instance, foreign origins, unknown forms, commands without an origin."""
-    problem = shop()
-    broken = {"steps": PLAN["steps"][:-1]}
-    with pytest.raises(
-        DocumentError, match=r"the plan breaks the instance: .*stopped and never started"
-    ):
-        export(problem, broken, form="json")
-    other = from_document(problem.to_document() | {"name": "other"})
+    other: Any = from_document(SHOP.to_document() | {"name": "other"})
+    with pytest.raises(DocumentError, match=r"the plan breaks the .*stopped and never started"):
+        export(SHOP, plan_of(*MOVES[:-1]), form="json")
     with pytest.raises(DocumentError, match="belongs to 'other'"):
-        export(problem, PLAN, shop_origin(other))  # type: ignore[arg-type]
+        export(SHOP, PLAN, shop_origin(other))
     with pytest.raises(UnsupportedError, match="cannot become 'karmada'; legal: commands, json"):
-        export(problem, PLAN, form="karmada")
+        export(SHOP, PLAN, form="karmada")
     with pytest.raises(UsageError, match="give --origin"):
-        export(problem, PLAN)
-    temporal = placeopt.load(
-        Path(__file__).resolve().parents[2] / "instances" / "temporal" / "toy.json"
-    )
+        export(SHOP, PLAN)
     with pytest.raises(UnsupportedError, match="are not Kubernetes objects"):
-        export(temporal, {})
+        export(placeopt.load(INSTANCES / "temporal" / "toy.json"), {})
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -888,88 +611,30 @@ def test_the_command_writes_a_script_that_can_be_run(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The origin is found beside the instance; warnings go to stderr; the default is the knee."""
-    problem = shop()
-    problem.write(tmp_path / "shop.json")
-    origins.write(tmp_path / "shop.origin.json", shop_origin(problem))
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
-    with pytest.raises(SystemExit) as end:
-        cli.main(
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "plan.json"),
-                "--instance",
-                str(tmp_path / "shop.json"),
-                "-o",
-                str(tmp_path / "steps.sh"),
-            ]
-        )
-    assert not end.value.code
+    shop, plan, sh, again = (
+        str(tmp_path / n) for n in ("shop.json", "plan.json", "s.sh", "s.json")
+    )
+    SHOP.write(Path(shop))
+    origins.write(tmp_path / "shop.origin.json", shop_origin())
+    Path(plan).write_text(json.dumps(PLAN), encoding="utf-8")
+    assert ended("export", "kubernetes", plan, "--instance", shop, "-o", sh) == 0
     out, err = capfd.readouterr()
     assert out == "" and "warning: 1 of 7 steps stop" in err
-    assert os.access(tmp_path / "steps.sh", os.X_OK)
-    assert subprocess.run(["bash", "-n", tmp_path / "steps.sh"]).returncode == 0
-    (tmp_path / "steps.json").write_text(export(problem, PLAN, form="json"), encoding="utf-8")
-    with pytest.raises(SystemExit):  # steps become the same script again
-        cli.main(
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "steps.json"),
-                "--instance",
-                str(tmp_path / "shop.json"),
-            ]
-        )
-    assert capfd.readouterr().out == (tmp_path / "steps.sh").read_text(encoding="utf-8")
+    assert os.access(sh, os.X_OK) and subprocess.run(["bash", "-n", sh]).returncode == 0
+    Path(again).write_text(export(SHOP, PLAN, form="json"), encoding="utf-8")
+    ended("export", "kubernetes", again, "--instance", shop)  # steps become the same script again
+    assert capfd.readouterr().out == Path(sh).read_text(encoding="utf-8")
     for wrong, message in (
+        ((shop, "--instance", shop), "not a plan"),
+        ((plan, "--instance", plan), "problem: this field is missing"),
+        ((plan, "--instance", shop, "--point", "2"), "leave it out"),
         (
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "shop.json"),
-                "--instance",
-                str(tmp_path / "shop.json"),
-            ],
-            "not a plan",
-        ),
-        (
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "plan.json"),
-                "--instance",
-                str(tmp_path / "plan.json"),
-            ],
-            "problem: this field is missing",
-        ),
-        (
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "plan.json"),
-                "--instance",
-                str(tmp_path / "shop.json"),
-                "--point",
-                "2",
-            ],
-            "leave it out",
-        ),
-        (
-            [
-                "export",
-                "kubernetes",
-                str(tmp_path / "plan.json"),
-                "--instance",
-                str(tmp_path / "shop.json"),
-                "--origin",
-                str(tmp_path / "shop.json"),
-            ],
+            (plan, "--instance", shop, "--origin", shop),
             "this is a rolling-update instance, not an origin",
         ),
     ):
-        with pytest.raises(SystemExit) as end:
-            cli.main(wrong)
-        assert end.value.code == 2 and message in capfd.readouterr().err
+        assert ended("export", "kubernetes", *wrong) == 2
+        assert message in capfd.readouterr().err
 
 
 def test_importing_the_commands_loads_nothing_heavy() -> None:
@@ -977,24 +642,18 @@ def test_importing_the_commands_loads_nothing_heavy() -> None:
     modules = "placeopt.cli, placeopt.kubernetes.export, placeopt.report"
     heavy = "('yaml', 'matplotlib', 'numba')"
     code = f"import sys, {modules}\nprint([m for m in {heavy} if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
-        == "[]"
-    )
-    assert importlib.util.find_spec("yaml") is not None
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]" and importlib.util.find_spec("yaml") is not None
 
 
 def test_the_command_says_when_steps_have_no_commands(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """JSON without an origin is a plan to read, not one to run: stderr and the file say so."""
-    problem = shop()
-    problem.write(tmp_path / "shop.json")
+    SHOP.write(tmp_path / "shop.json")
     (tmp_path / "plan.json").write_text(json.dumps(PLAN), encoding="utf-8")
-    names = [str(tmp_path / name) for name in ("plan.json", "shop.json")]
-    with pytest.raises(SystemExit) as end:
-        cli.main(["export", "kubernetes", names[0], "--instance", names[1], "--format", "json"])
-    assert not end.value.code
+    plan, shop = (str(tmp_path / name) for name in ("plan.json", "shop.json"))
+    assert ended("export", "kubernetes", plan, "--instance", shop, "--format", "json") == 0
     out, err = capfd.readouterr()
     said = "7 of 7 steps have no commands: the names of the cluster are not known; give --origin"
     assert json.loads(out)["warnings"][0] == said
