@@ -45,7 +45,7 @@ def pod(
     app_name = name.rpartition("-")[0]
     meta: dict[str, Any] = {
         "name": name,
-        "namespace": "shop",
+        "namespace": more.pop("space", "shop"),
         "labels": {"app": app_name, "pod-template-hash": "h"},
         "annotations": more.pop("annotations", {}),
     }
@@ -55,11 +55,15 @@ def pod(
         ]
     elif owner is not None:
         meta["ownerReferences"] = [{"kind": owner, "name": app_name, "controller": True}]
-    asked = more.pop("resources", {"requests": {"cpu": cpu, "memory": "64Mi"}})
-    spec = {"containers": [{"name": "c", "resources": asked}], **more}
+    requests = {"cpu": cpu, "memory": more.pop("memory", "64Mi")}
+    container = {"name": "c", "resources": more.pop("resources", {"requests": requests})}
+    if "env" in more:
+        container["env"] = [{"name": k, "value": v} for k, v in more.pop("env").items()]
+    phase = more.pop("phase", "Running" if on else "Pending")
+    spec = {"containers": [container], **more}
     spec |= {"nodeName": on} if on else {}
     ready = [{"type": "Ready", "status": "True" if on else "False"}]
-    status = {"phase": "Running" if on else "Pending", "conditions": ready}
+    status = {"phase": phase, "conditions": ready}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
 
 
