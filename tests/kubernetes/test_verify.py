@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 from effort import tries
-
-from placeopt import api
-from placeopt.cli import main
-from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.script import StepsDocument, document
-from placeopt.kubernetes.importing import import_files
-from placeopt.kubernetes.manifests import load
-from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.verify import verify, verify_files
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
-
-from little_clusters import ended
+from held_clusters import node, pod
+from little_clusters import Json, ended, imported, taint, written
 from made_clusters import made_cluster, prices
 from planned import one_step
 from scheduler_filters import Replay, Scheduler, key_of, must_stay, replay
 from wild_clusters import candidates, wild_cluster, with_bought
 
-Json = dict[str, Any]
-
-
-def written(path: Path, objects: list[Json]) -> Path:
-    path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    return path
+from placeopt import api
+from placeopt.kubernetes.export import export
+from placeopt.kubernetes.export.script import StepsDocument, document
+from placeopt.kubernetes.manifests import load
+from placeopt.kubernetes.verify import verify, verify_files
 
 
 def plans(objects: list[Json], folder: Path, seed: int) -> tuple[Path, list[Json]]:
     """Return the file of a cluster, and the steps of every plan of a front."""
-    path = written(folder / "cluster.json", objects)
     (folder / "prices.csv").write_text(prices())
-    options = ImportOptions(rules=MovingRules())
-    done = import_files([path], "rolling-update", options, prices=[folder / "prices.csv"])
+    done = imported(folder, objects, files={"prices": [folder / "prices.csv"]})
     front = api.solve(done.problem, "repack", seed=seed, restarts=1)
-    return path, [document(done.problem, point.plan, done.origin) for point in front.points]
+    found = [document(done.problem, point.plan, done.origin) for point in front.points]
+    return folder / "cluster.json", found
 
 
 @pytest.mark.parametrize(("seed", "nodes"), [(0, 10), (1, 11)])
@@ -62,15 +47,13 @@ def test_the_scheduler_accepts_every_plan(seed: int, nodes: int, tmp_path: Path)
 def test_every_point_runs_in_clusters_where_everything_happens(seed: int, tmp_path: Path) -> None:
     """Each is exported, verified, and made step by step, with pods that are ending and without."""
     objects = wild_cluster(seed, 6 + seed % 7)
-    path = written(tmp_path / "cluster.json", objects)
     (tmp_path / "prices.csv").write_text(prices())
     (tmp_path / "buy.csv").write_text(candidates(["a", "b"]))
-    options = ImportOptions(rules=MovingRules(), leave_out=True, missing_prices="default=1")
     buy = tmp_path / "buy.csv" if seed % 3 == 0 else None
-    tables = {"prices": [tmp_path / "prices.csv"], "candidates": buy}
-    done = import_files([path], "rolling-update", options, **tables)
+    files = {"prices": [tmp_path / "prices.csv"], "candidates": buy}
+    done = imported(tmp_path, objects, files=files, leave_out=True, missing_prices="default=1")
     front = api.solve(done.problem, "repack", seed=seed, restarts=1)
-    cluster = load([path])
+    cluster = load([tmp_path / "cluster.json"])
     for point in front.points:
         assert export(done.problem, point.plan, done.origin).startswith("#!")
         steps = document(done.problem, point.plan, done.origin)
@@ -81,8 +64,7 @@ def test_every_point_runs_in_clusters_where_everything_happens(seed: int, tmp_pa
 def test_what_was_stopped_starts_again_without_its_deployment_in_the_files(tmp_path: Path) -> None:
     """A step that starts names no pod: the template is that of the pod that was stopped."""
     objects = [o for o in made_cluster(0, 10) if o["kind"] in ("Node", "Pod")]
-    path = written(tmp_path / "cluster.json", objects)
-    done = import_files([path], "rolling-update", ImportOptions(rules=MovingRules()))
+    done = imported(tmp_path, objects)
     application = next(a for a in done.problem.applications if a.reschedulable)
     mine = application.microservices[0]
     late = next(m for a in done.problem.applications for m in a.microservices if m.node is None)
@@ -91,7 +73,7 @@ def test_what_was_stopped_starts_again_without_its_deployment_in_the_files(tmp_p
     plan = {"steps": [{**step, "to": None}, {**step, "to": mine.node}, waits]}
     steps = StepsDocument(**document(done.problem, plan, done.origin))
     assert [s.action for s in steps.steps] == ["stop", "start", "start"]
-    assert verify_files(steps, [path]) == []
+    assert verify_files(steps, [tmp_path / "cluster.json"]) == []
 
 
 def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -> None:
@@ -100,12 +82,12 @@ def test_the_checker_refuses_by_every_filter_and_verify_agrees(tmp_path: Path) -
     cluster = load([written(tmp_path / "cluster.json", objects)])
     state, seen, legal = Scheduler(objects), set[str](), 0
     pods = [p for p in state.pods.values() if must_stay(p) != "pods of ['DaemonSet'] stay"]
-    for pod, node in [*product(pods, state.nodes)][:: tries(7, 1)]:
-        steps = one_step(pod, node)
-        fresh = Replay._copy(pod, steps["steps"][0])
-        expected = state.refusals(fresh, node)
+    for one, at in [*product(pods, state.nodes)][:: tries(7, 1)]:
+        steps = one_step(one, at)
+        fresh = Replay._copy(one, steps["steps"][0])
+        expected = state.refusals(fresh, at)
         found = verify(StepsDocument(**steps), cluster)
-        assert bool(found) == bool(expected), (key_of(pod), node, expected, found)
+        assert bool(found) == bool(expected), (key_of(one), at, expected, found)
         seen |= set(expected)
         legal += not expected
     assert legal > 20
@@ -155,54 +137,37 @@ def test_the_command_names_step_and_reason(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objects = made_cluster(1, 6)
+    moving = next(o for o in objects if o["kind"] == "Pod" and not must_stay(o))
+    next(o for o in objects if o["metadata"]["name"] == "n1")["spec"] |= taint("k", value="v")
     path = written(tmp_path / "cluster.json", objects)
-    pod = next(o for o in objects if o["kind"] == "Pod" and not must_stay(o))
-    next(o for o in objects if o["metadata"]["name"] == "n1")["spec"]["taints"] = [
-        {"key": "k", "value": "v", "effect": "NoSchedule"}
-    ]
-    written(path, objects)
-    (tmp_path / "steps.json").write_text(json.dumps(one_step(pod, "n1")))
-    with pytest.raises(SystemExit) as ended:
-        main(["verify", str(tmp_path / "steps.json"), "--cluster", str(path)])
-    assert ended.value.code == 3
+    (tmp_path / "steps.json").write_text(json.dumps(one_step(moving, "n1")))
+    assert ended("verify", str(tmp_path / "steps.json"), "--cluster", str(path)) == 3
     said = capsys.readouterr().out
-    assert "/copy would not be scheduled on n1: node(s)" in said
+    assert "-new would not be scheduled on n1: node(s)" in said
     assert "node(s) had untolerated taint {k: v}" in said
 
 
 def test_export_asks_by_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """It refuses a plan whose copy would wait for ever; where the files are gone it says so."""
-    pod = {"metadata": {"namespace": "a", "labels": {"pod-template-hash": "5"}}, "kind": "Pod"}
-    pod["metadata"] |= {"name": "web-5-x", "ownerReferences": [OWNER]}
-    asked = {"requests": {"cpu": "1", "memory": "64Mi"}}
-    pod["spec"] = {"nodeName": "n1", "containers": [{"name": "c", "resources": asked}]}
-    ready = [{"type": "Ready", "status": "True"}]
-    pod["status"] = {"phase": "Running", "conditions": ready}
-    room = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "9"}, "conditions": ready}
-    nodes = [{"kind": "Node", "metadata": {"name": n}, "status": room} for n in ("n1", "n2")]
-    path = written(tmp_path / "cluster.json", [pod, *nodes])
+    web, first = pod("web-5", "n1", space="a"), node("n1")
+    path = written(tmp_path / "cluster.json", [web, first, node("n2")])
     names = [str(tmp_path / n) for n in ("web.json", "plan.json", "steps.sh")]
     options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", names[0]]
     assert ended("import", "kubernetes", str(path), *options) == 0
     instance = json.loads((tmp_path / "web.json").read_text())
-    [application] = instance["applications"]
-    [service] = application["microservices"]
-    step = {"application": application["name"], "microservice": service["name"], "to": "n2"}
+    space = instance["applications"][0]["name"]
+    step = {"application": space, "microservice": "web-5", "to": "n2"}
     (tmp_path / "plan.json").write_text(json.dumps({"steps": [step]}))
     export = ["export", "kubernetes", names[1], "--instance", names[0], "-o", names[2]]
     assert ended(*export) == 0
     assert "may have changed" not in capsys.readouterr().err
-    written(path, [pod, {**nodes[0], "metadata": {"name": "n1", "labels": {"a": "b"}}}, nodes[1]])
+    written(path, [web, node("n1", labels={"a": "b"}), node("n2")])
     assert ended(*export) == 0, "the files differ, and the plan runs all the same"
-    nodes[1]["spec"] = {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
-    written(path, [pod, *nodes])
+    written(path, [web, first, node("n2", **taint("k", value="v"))])
     assert ended(*export) == 2
     said = capsys.readouterr().err
-    assert "kube-scheduler would refuse a pod: step 1: a/web-po" in said and "{k: v}" in said
+    assert "kube-scheduler would refuse a pod: step 1: a/web" in said and "{k: v}" in said
     assert f"import again: changed since it was imported: {path}" in said
     path.unlink()
     assert ended(*export) == 0
     assert "If it may have changed since, `placeopt verify" in capsys.readouterr().err
-
-
-OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5", "controller": True}

@@ -17,7 +17,6 @@ from placeopt.kubernetes.manifests import load
 from placeopt.kubernetes.verify import verify
 
 Json = dict[str, Any]
-_NAME = {"problem": "rolling-update", "name": "c", "sha256": ""}
 
 
 def plans_of(done: Imported, **parameters: Any) -> list[Json]:
@@ -55,15 +54,32 @@ def ends_of(done: Imported, steps: Json) -> dict[str, str | None]:
     return where | {step["microservice"]: step["to"] for step in steps["steps"]}
 
 
+def steps_of(*moves: tuple[tuple[str, str], str | None, str], **more: Any) -> Json:
+    """Return moves, each a pod (namespace, name), its node and its new node, as a document."""
+    steps = [
+        {
+            "number": k,
+            "action": "move",
+            "application": space,
+            "microservice": name,
+            "from": old,
+            "to": new,
+            "disruption": False,
+            "workload": {"namespace": space, "kind": "Deployment", "name": name.split("-")[0]},
+            "pod": name,
+            "new_pod": f"{name}-new",
+            "empties_node": False,
+        }
+        for k, ((space, name), old, new) in enumerate(moves, 1)
+    ]
+    instance = {"problem": "rolling-update", "name": "c", "sha256": ""}
+    document = {"format": "placeopt/steps@1", "instance": instance, "plan_id": "", "values": {}}
+    return {**document, "steps": steps, **more}
+
+
 def one_step(pod: Json, node: str) -> Json:
     """Return a steps document that moves one pod to a node."""
-    space, name = key_of(pod)
-    step = {"number": 1, "action": "move", "application": space, "microservice": name}
-    step |= {"from": pod["spec"]["nodeName"], "to": node, "disruption": False}
-    step |= {"pod": name, "new_pod": "copy", "empties_node": False}
-    step["workload"] = {"namespace": space, "kind": "Deployment", "name": "w"}
-    document = {"format": "placeopt/steps@1", "instance": _NAME, "plan_id": "", "values": {}}
-    return {**document, "steps": [step]}
+    return steps_of((key_of(pod), pod["spec"]["nodeName"], node))
 
 
-__all__ = ["ends_of", "every_point_runs", "one_step", "plans_of"]
+__all__ = ["ends_of", "every_point_runs", "one_step", "plans_of", "steps_of"]
