@@ -181,7 +181,7 @@ def optional(module: str, what: str, extra: str) -> Any:
     return import_module(module)
 
 
-# -- faults of a file -----------------------------------------------------------------------------
+# -- faults of a file ------------------------------------------------------------------------------
 
 
 def fault(file: str, line: int, problem: str, remedy: str) -> DocumentError:

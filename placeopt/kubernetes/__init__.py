@@ -4,20 +4,20 @@ What `kubectl` and `helm template` print becomes instances; plans become command
 docs, *One pod*, follows a pod through all of it.
 
 ===============================  ===================================================================
-``files``, ``yaml_reading``      JSON and YAML within limits, as items with their lines
+``files``                        JSON and YAML within limits, as items with their lines
 ``values``, ``objects``          structs of Kubernetes; quantities, labels, selectors, rules
 ``names``                        kinds of objects, and labels of nodes
-``manifests``, ``moments``       all the objects of the files; dumps taken at intervals
-``replicas``, ``admission``      the replicas, what they ask for, whether one more may be made
+``manifests``                    all the objects of the files; dumps taken at intervals
+``replicas``, ``admission``      replicas and their volumes; what they ask for; may one more be made
 ``pinned``                       which replicas must stay, and why; budgets
-``capacity``, ``volumes``        nodes that take part, and which pods may go where
-``rules``, ``calls``             what pods say of each other; who calls whom, latencies
-``cluster``, ``importing``       a whole import: a stage each
-``instance``, ``targets``        a cluster as a rolling update; as one of the other problems
-``placement``                    first nodes for pods that wait
-``machines``, ``candidates``     what machines have that are not there yet; those to be bought
-``prices``, ``given``            what machines cost; tables that no cluster knows
-``options``, ``moving``          what the user says; ``commands`` are made of it
+``capacity``                     nodes that take part, and which pods may go where
+``rules``                        what pods say of each other
+``cluster``, ``importing``       a cluster with its calls and latencies; an import, a stage each
+``instance``                     a cluster as the document of a rolling update
+``to_rolling_update``            the rest of it, first nodes for what waits; ``targets``: the others
+``machines``, ``candidates``     what machines have and cost; those to be bought
+``given``                        tables that no cluster knows: new requests, commitments
+``moving``, ``options``          what the user says; ``commands`` are made of it
 ``notes``                        the report of what was assumed; what is wrong, in one message
 ``origin``                       what the names of an imported instance are in the cluster
 ``export``, ``verify``           plans as steps, script, policies; steps judged on a dump
@@ -46,7 +46,7 @@ DOOR = Door(
     name="kubernetes",
     commands="placeopt.kubernetes.commands:register",
     beside="placeopt.kubernetes.origin:beside",
-    approval="placeopt.kubernetes.approval_page:approved",
+    approval="placeopt.kubernetes.approval:approved",
     next_steps="placeopt.kubernetes.commands:next_steps",
     plans={"placeopt/steps@1": "placeopt.kubernetes.export.script:replay"},
     schemas={"steps": "placeopt.kubernetes.export.script:StepsDocument"},

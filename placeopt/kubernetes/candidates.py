@@ -24,7 +24,16 @@ from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.files.tables import CellError, TableRow, cell, rows, whole
 from placeopt.kubernetes.files import LABEL, Item, read
-from placeopt.kubernetes.machines import AMD64, ARCH, ARM64, of_machine_type, pods_on_eks
+from placeopt.kubernetes.machines import (
+    AMD64,
+    ARCH,
+    ARM64,
+    PRICES,
+    Offer,
+    PriceBook,
+    of_machine_type,
+    pods_on_eks,
+)
 from placeopt.kubernetes.manifests import (
     MAX_SAID,
     NODE_CLASSES,
@@ -44,7 +53,6 @@ from placeopt.kubernetes.objects import (
     of_table,
     pairs,
 )
-from placeopt.kubernetes.prices import PRICES, Offer, PriceBook
 from placeopt.kubernetes.values import (
     NOTHING,
     Allocatable,

@@ -18,9 +18,15 @@ from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import HOSTNAME, REGION, TYPE, ZONE
 from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, PodSpec, of_table
-from placeopt.kubernetes.replicas import Replica, default_requests, unit_of_template
+from placeopt.kubernetes.replicas import (
+    Replica,
+    claims_of,
+    default_requests,
+    signature,
+    unit_of_template,
+    why_not,
+)
 from placeopt.kubernetes.values import CpuRoom, LabelCell, MemoryRoom, Price, Word
-from placeopt.kubernetes.volumes import claims_of, signature, why_not
 
 #: What a node of a table is unless its labels say otherwise.
 _IMPLIED = {"kubernetes.io/os": "linux", "beta.kubernetes.io/os": "linux"}

@@ -14,9 +14,8 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.files.tables import CellError, TableRow, decimal, number, rows
 from placeopt.kubernetes.admission import MissingRequests, PodSize, effective, resized
-from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.capacity import NodeCapacity
-from placeopt.kubernetes.manifests import ClusterObjects, load
+from placeopt.kubernetes.manifests import ClusterObjects, Key, load
 from placeopt.kubernetes.names import ON_DEMAND, lease_of
 from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Container, KubernetesNode

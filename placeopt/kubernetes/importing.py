@@ -15,13 +15,19 @@ from typing import Any, NamedTuple
 from placeopt.core.errors import DocumentError, Faults, PlaceoptError, UsageError, did_you_mean
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Problem
-from placeopt.kubernetes import calls, manifests
-from placeopt.kubernetes.calls import Latencies, latencies
+from placeopt.kubernetes import manifests
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.capacity import NodeCapacity, read_nodes, site
-from placeopt.kubernetes.cluster import ImportedInstance, ReadCluster
+from placeopt.kubernetes.cluster import (
+    ImportedInstance,
+    Latencies,
+    ReadCluster,
+    WorkloadGraph,
+    graph_of,
+    latencies,
+)
 from placeopt.kubernetes.files import STDIN, Item, with_folders
-from placeopt.kubernetes.machines import equipped
+from placeopt.kubernetes.machines import PriceBook, PriceOverlay, equipped, read_prices
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import DUMP
 from placeopt.kubernetes.notes import (
@@ -37,7 +43,6 @@ from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.pinned import held, name_dropped_rules, origin_budgets, require_pins
-from placeopt.kubernetes.prices import PriceBook, PriceOverlay, read_prices
 from placeopt.kubernetes.replicas import Replica, units
 from placeopt.registry import from_document
 
@@ -317,9 +322,9 @@ def cluster_stage(
     with recorded() as notes:
         units = _replicas(objects, target, options)
         workloads = {u.key: (u.labels, u.spec) for u in units if not u.bound}
-        graph, delays = calls.WorkloadGraph(), Latencies()
+        graph, delays = WorkloadGraph(), Latencies()
         with tolerated():
-            graph = calls.graph(objects, workloads)
+            graph = graph_of(objects, workloads)
         with tolerated():
             delays = latencies(latency)
         for policy in objects.policies:

@@ -9,9 +9,9 @@ from itertools import combinations
 
 from placeopt.core.files.documents import Document
 from placeopt.kubernetes.admission import Admission, PodSize, resized
-from placeopt.kubernetes.calls import Edge
 from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.cluster import (
+    Edge,
     ReadCluster,
     calls,
     flows,
@@ -24,10 +24,16 @@ from placeopt.kubernetes.notes import check_faults, note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem, key
-from placeopt.kubernetes.replicas import Replica, default_requests
+from placeopt.kubernetes.replicas import (
+    RESOURCE,
+    Attached,
+    Replica,
+    attachments,
+    default_requests,
+    limits_of,
+)
 from placeopt.kubernetes.rules import PodRules, pod_rules
 from placeopt.kubernetes.values import MIB, mebibytes
-from placeopt.kubernetes.volumes import RESOURCE, Attached, attachments, limits_of
 
 # -- limits of nodes -------------------------------------------------------------------------------
 

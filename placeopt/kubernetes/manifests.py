@@ -6,10 +6,12 @@ Objects of Karmada are read, too. Other kinds are passed over and named by what 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -19,6 +21,7 @@ from placeopt.kubernetes import objects
 from placeopt.kubernetes.files import STDIN, Item, Place, read, with_folders
 from placeopt.kubernetes.names import (
     ABSENT,
+    DUMP,
     KINDS,
     REGION,
     UNSPACED,
@@ -39,6 +42,9 @@ from placeopt.kubernetes.objects import (
     Workload,
 )
 from placeopt.kubernetes.values import Labels, form
+
+#: (namespace, name) of a workload, whatever its kind.
+Key = tuple[str, str]
 
 # -- what Karpenter does by itself -----------------------------------------------------------------
 
@@ -588,3 +594,112 @@ def with_runtime(spec: PodSpec, runtimes: Mapping[str, Any], label: str) -> PodS
         selector=Labels({**scheduling.nodeSelector, **spec.selector}),
         tolerations=(*spec.tolerations, *more),
     )
+
+
+# -- dumps of one cluster, taken at intervals ------------------------------------------------------
+#
+# The time of a dump is that in the name of its file, or of the folder that it lies in:
+# 2026-11-01T1000Z, 20261101-100000, or seconds since 1970. Without an offset it is UTC.
+
+
+_IN_NAME = re.compile(
+    r"(?<!\d)(\d{4})-?(\d\d)-?(\d\d)[T_. -]?(\d\d)[:_.-]?(\d\d)(?:[:_.-]?(\d\d))?(?:\.\d+)?"
+    r"(?:Z|([+-])(\d\d):?(\d\d))?(?!\d)"
+)
+_EPOCH = re.compile(r"(?<!\d)1\d{9}(?!\d)")
+_STATED = re.compile(
+    rb'(?:lastHeartbeatTime|creationTimestamp|renewTime|startedAt|finishedAt|startTime)"?: *"?'
+    rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)"
+)
+#: Seconds that clocks of machines may differ.
+_SLACK = 60.0
+
+
+class Moment(NamedTuple):
+    """Dumps that were taken at one time: s since 1970, and the documents of each file."""
+
+    at: float
+    files: list[tuple[str, list[Item]]]
+
+
+def moments(folder: Path) -> Iterator[Moment]:
+    """Yield the moments of a folder, one after another: only one is in memory.
+
+    Raises
+    ------
+    DocumentError
+        There is one moment alone, a name has no time, or a dump is later than its name says.
+    """
+    files: dict[float, list[Path]] = defaultdict(list)
+    for file in map(Path, with_folders([folder])):
+        at = _time_in(file.relative_to(folder).parts)
+        if at is None:
+            raise DocumentError(
+                "has no time in its name",
+                file=str(file),
+                remedy="name it by its time, such as 2026-11-01T10:00:00Z.json, or take it away",
+            )
+        files[at].append(file)
+    if len(files) < 2:
+        raise DocumentError(
+            "has dumps of one moment only, which tell of no time",
+            file=str(folder),
+            remedy="take one every ten minutes, with its time as name: "
+            f'{DUMP} > "$(date -u +%FT%TZ).json"',
+        )
+    for moment in sorted(files):
+        for file in files[moment]:
+            _require_earlier(file, moment)
+        yield Moment(moment, read_documents(files[moment]))
+
+
+def has_several(folder: Path) -> bool:
+    """Whether a folder has dumps whose names say several times."""
+    files = (f for f in folder.glob("*.*") if f.suffix in (".json", ".yaml", ".yml"))
+    return len({_time_in([file.name]) for file in files} - {None}) > 1
+
+
+def _time_in(parts: Iterable[str]) -> float | None:
+    for part in reversed(list(parts)):
+        if found := _IN_NAME.search(part):
+            *numbers, sign, hours, minutes = found.groups(default="0")
+            year, month, day, hour, minute, second = map(int, numbers)
+            offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+            try:
+                said = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
+                return (said - offset).timestamp()
+            except ValueError:
+                continue
+        if seconds := _EPOCH.search(part):
+            return float(seconds[0])
+    return None
+
+
+def latest_stated(places: Iterable[Place]) -> str:
+    """Return the latest time that files state, as Kubernetes writes it; empty for none."""
+    sources = {id(place.source): place.source for place in places}.values()
+    found = max((_latest(source.raw()) for source in sources), default="")
+    return found + "Z" * bool(found)
+
+
+def _latest(raw: bytes) -> str:
+    return max((said[1] for said in _STATED.finditer(raw)), default=b"").decode()
+
+
+def seconds_of(text: str) -> float:
+    """Return a time of Kubernetes, such as 2026-11-01T10:00:00Z, in s since 1970."""
+    return datetime.fromisoformat(text[:19] + "+00:00").timestamp()
+
+
+def _require_earlier(file: Path, at: float) -> None:
+    """Raise where a dump states a time after that of its name."""
+    raw = file.read_bytes()
+    latest = _latest(raw)
+    if latest and seconds_of(latest) > at + _SLACK:
+        line = raw.count(b"\n", 0, raw.index(latest.encode())) + 1
+        raise DocumentError(
+            f"states {latest}Z, after the time of its name: the clock goes back",
+            file=str(file),
+            path=f"line {line}",
+            remedy="name dumps by their time in UTC, as date -u +%FT%TZ prints it",
+        )

@@ -37,7 +37,7 @@ class Ask:
     least, most : float, optional
     is_text, is_file : bool
         Whether what is given is a text, or several, or the path of a file, of which
-        `commands.asking` makes the value.
+        `options.options_of` makes the value.
     """
 
     help: str

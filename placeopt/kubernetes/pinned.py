@@ -14,9 +14,8 @@ from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import KubernetesNode, Volume
 from placeopt.kubernetes.origin import OriginBudget, OriginItem
-from placeopt.kubernetes.replicas import Replica, article, grouped
+from placeopt.kubernetes.replicas import SHARED, SINGLE, Replica, article, grouped
 from placeopt.kubernetes.values import NodeAffinity, PodAffinity, Term, selects
-from placeopt.kubernetes.volumes import SHARED, SINGLE
 
 # -- PodDisruptionBudgets --------------------------------------------------------------------------
 

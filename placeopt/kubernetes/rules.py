@@ -21,9 +21,8 @@ from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import HostPort
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.pinned import budgets_of
-from placeopt.kubernetes.replicas import Replica, grouped
+from placeopt.kubernetes.replicas import SHARED, Replica, claims_of, grouped
 from placeopt.kubernetes.values import Requirement, Selector, Spread, Term, selects
-from placeopt.kubernetes.volumes import SHARED, claims_of
 
 HOSTNAME, _ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 #: The label that a ReplicaSet gives to its pods, and the fields that name such labels.

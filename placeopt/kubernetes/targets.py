@@ -11,7 +11,6 @@ from typing import Any
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files.documents import Document
 from placeopt.kubernetes.admission import PodSize
-from placeopt.kubernetes.calls import Key
 from placeopt.kubernetes.candidates import node_of
 from placeopt.kubernetes.capacity import NodeCapacity, allowed, require_node, to_come
 from placeopt.kubernetes.cluster import (
@@ -28,15 +27,15 @@ from placeopt.kubernetes.cluster import (
     require_few_nodes,
     short_names,
 )
-from placeopt.kubernetes.manifests import ClusterObjects
+from placeopt.kubernetes.machines import PRICES, Offer
+from placeopt.kubernetes.manifests import ClusterObjects, Key
 from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem
 from placeopt.kubernetes.origin import key as key_of
-from placeopt.kubernetes.placement import place as placed
-from placeopt.kubernetes.prices import PRICES, Offer
 from placeopt.kubernetes.replicas import Replica, default_requests, grouped
+from placeopt.kubernetes.to_rolling_update import place as placed
 
 # -- edge-cloud ------------------------------------------------------------------------------------
 #

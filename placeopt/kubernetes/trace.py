@@ -26,8 +26,7 @@ from placeopt.kubernetes.admission import MissingRequests, effective
 from placeopt.kubernetes.capacity import allowed
 from placeopt.kubernetes.files import with_folders
 from placeopt.kubernetes.importing import no_collection
-from placeopt.kubernetes.manifests import ENDED, ClusterObjects
-from placeopt.kubernetes.moments import Moment, moments, seconds_of
+from placeopt.kubernetes.manifests import ENDED, ClusterObjects, Moment, moments, seconds_of
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.names import HOSTNAME, ZONE
 from placeopt.kubernetes.objects import KubernetesNode, ObjectMeta, Pod, Workload

@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from placeopt.core.errors import DocumentError
 from placeopt.core.files.paths import AnyPath
 from placeopt.kubernetes.admission import NOTHING_ASKED, Admission, as_scheduled, resized, under_way
-from placeopt.kubernetes.calls import Latencies, WorkloadGraph
 from placeopt.kubernetes.capacity import reasons_against, site, to_come
-from placeopt.kubernetes.cluster import ReadCluster
+from placeopt.kubernetes.cluster import Latencies, ReadCluster, WorkloadGraph
 from placeopt.kubernetes.export.script import NodeToBuy, StepRecord, StepsDocument
 from placeopt.kubernetes.instance import rules_document
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, load
@@ -27,10 +26,18 @@ from placeopt.kubernetes.names import completed, drivers_in
 from placeopt.kubernetes.objects import HOST_PORT, MANY_PODS, KubernetesNode, PodSpec, of_table
 from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.pinned import Interruption, broken_budgets, budgets_by_pod
-from placeopt.kubernetes.replicas import Replica, unit_of, unit_of_template, units
+from placeopt.kubernetes.replicas import (
+    Attached,
+    Replica,
+    attached_by,
+    attachments,
+    limits_of,
+    unit_of,
+    unit_of_template,
+    units,
+)
 from placeopt.kubernetes.rules import pod_rules
 from placeopt.kubernetes.values import MIB, millicores, whole_bytes
-from placeopt.kubernetes.volumes import Attached, attached_by, attachments, limits_of
 from placeopt.rolling_update.document import UpdateRule
 from placeopt.rolling_update.problem import RollingUpdate
 

@@ -15,8 +15,7 @@ from placeopt import api
 from placeopt.cli import main
 from placeopt.core.fronts.front import Front
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.approval import approve
-from placeopt.kubernetes.approval_page import ApprovalPage, approval_html, markdown
+from placeopt.kubernetes.approval import ApprovalPage, approve, markdown
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.options import ImportOptions
@@ -211,7 +210,7 @@ def test_steps_are_told_by_workloads(shop: Path) -> None:
         ("shop/web", "start", "plain", None, "n1"),
         ("shop/cart", "restart", "plain", "n1", "n1"),
     ]
-    page = approval_html(made)
+    page = ApprovalPage(made).html()
     assert "Steps, in order (5)" in page and "cart-7d" not in page
 
 

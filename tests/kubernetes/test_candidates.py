@@ -12,16 +12,15 @@ from held_clusters import node, pod
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
-from placeopt.kubernetes.approval import approve
-from placeopt.kubernetes.approval_page import ApprovalPage, markdown
+from placeopt.kubernetes.approval import ApprovalPage, approve, markdown
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.importing import Imported, import_files
+from placeopt.kubernetes.machines import read_prices
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.prices import read_prices
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
 from placeopt.rolling_update.problem import RollingUpdate

@@ -13,8 +13,7 @@ import yaml
 import placeopt
 from placeopt.core.errors import DocumentError, UnsupportedError
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.kubernetes.export import export
-from placeopt.kubernetes.export.karmada import policies
+from placeopt.kubernetes.export import export, policies
 from placeopt.kubernetes.origin import Origin
 from placeopt.registry import problem_class, specs
 

@@ -14,12 +14,17 @@ from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Point
-from placeopt.kubernetes.approval import Approval, Deployed, namespace_costs
-from placeopt.kubernetes.approval_page import approval_html, markdown
+from placeopt.kubernetes.approval import (
+    Approval,
+    ApprovalPage,
+    Deployed,
+    markdown,
+    namespace_costs,
+)
 from placeopt.kubernetes.given import read_commitments
 from placeopt.kubernetes.importing import Imported
+from placeopt.kubernetes.machines import missing_price
 from placeopt.kubernetes.names import lease_of
-from placeopt.kubernetes.prices import missing_price
 
 TYPES = (
     "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour,reserved_usd_per_hour,"
@@ -305,7 +310,7 @@ def test_the_report_has_months_by_namespace(tmp_path: Path) -> None:
         ("default", 140.16, 70.08),
         ("data", 140.16, 70.08),
     }
-    text, page = markdown(made, "x"), approval_html(made)
+    text, page = markdown(made, "x"), ApprovalPage(made).html()
     assert "### USD a month by namespace\n\n| namespace | now | after | change |" in text
     assert "| data | 140.16 | 70.08 | -70.08 |" in text
     assert "| together | 280.32 | 140.16 | -140.16 |" in text
@@ -335,7 +340,7 @@ def test_spot_before_and_after(tmp_path: Path) -> None:
     assert (before.spot, before.nodes, before.interruptions) == (0, 2, 0)
     assert (after.spot, after.nodes, after.interruptions) == (1, 2, 0.05)
     told = "Spot nodes: 0 of 2 in use now (0%), 1 of 2 after (50%); expected interruptions a month"
-    assert told in markdown(made, "x") and told in approval_html(made)
+    assert told in markdown(made, "x") and told in ApprovalPage(made).html()
 
 
 def test_spot_nodes_without_a_rate_are_counted(tmp_path: Path) -> None:
@@ -350,17 +355,6 @@ def test_spot_nodes_without_a_rate_are_counted(tmp_path: Path) -> None:
 
 def test_no_word_of_spot_where_there_is_none(tmp_path: Path) -> None:
     assert "Spot" not in markdown(approved(imported(tmp_path, shop([{}, {}])), []), "x")
-
-
-def test_what_runs_twice_on_the_way(tmp_path: Path) -> None:
-    """A node that is newly used runs beside those that are freed at the end."""
-    made = approved(two_spaces(tmp_path), [("api-7d9f-0", "n2"), ("web-7d9f-0", "n2")])
-    extra = made.transition
-    assert (extra.nodes, extra.price, extra.hours) == (1, 0.06, 4 / 60)
-    told = "1 newly used node (0.06 USD/h) runs beside those that are freed at the end: about 0 USD"
-    assert told in markdown(made, "x")
-    made = approved(two_spaces(tmp_path), [("api-7d9f-0", "n0")])
-    assert made.transition.cost == 0 and "no node is paid for twice" in markdown(made, "x")
 
 
 @pytest.mark.parametrize("name", ["n2", "n3", "n4"])

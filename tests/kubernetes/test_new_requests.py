@@ -22,8 +22,7 @@ from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Point
-from placeopt.kubernetes.approval import Approval
-from placeopt.kubernetes.approval_page import approval_html, markdown
+from placeopt.kubernetes.approval import Approval, approval_html, markdown
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.given import read_new_requests

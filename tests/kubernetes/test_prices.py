@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from placeopt.core.errors import DocumentError, UsageError
+from placeopt.kubernetes.machines import PriceBook, apply, overlay, read_prices
 from placeopt.kubernetes.notes import Notes
-from placeopt.kubernetes.prices import PriceBook, apply, overlay, read_prices
 
 Write = Callable[[str, str], Path]
 

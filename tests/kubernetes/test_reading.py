@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placeopt.core.errors import DocumentError
-from placeopt.kubernetes import files, yaml_reading
+from placeopt.kubernetes import files
 from placeopt.kubernetes.files import Item, read
 from placeopt.kubernetes.values import Count, Labels, Name, form
 
@@ -49,7 +49,7 @@ def test_yaml_reads_back(value: Any, flow: bool) -> None:
     """What PyYAML writes is read as PyYAML reads it, all but empty documents."""
     text = yaml.safe_dump(value, allow_unicode=True, default_flow_style=flow)
     theirs = yaml.load(text, Loader=yaml.CSafeLoader)
-    assert yaml_reading.documents(text, "f") == ([] if theirs is None else [theirs])
+    assert files.yaml_documents(text, "f") == ([] if theirs is None else [theirs])
 
 
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4), st.sampled_from(["json", "yaml"]))
@@ -81,7 +81,7 @@ def test_manifests_read_as_pyyaml_reads_them(name: str, kubernetes_data: Path) -
     """Value for value."""
     text = (kubernetes_data / "kubernetes" / name).read_text(encoding="utf-8")
     theirs = [d for d in yaml.safe_load_all(text) if d is not None]
-    assert yaml_reading.documents(text, name) == theirs
+    assert files.yaml_documents(text, name) == theirs
 
 
 def value_of(item: Item) -> Any:
@@ -163,7 +163,7 @@ def test_fifty_megabytes(tmp_path: Path, text: str) -> None:
 
 def test_too_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And too many bytes: the limits, made small."""
-    monkeypatch.setattr(yaml_reading, "MAX_VALUES", 1000)
+    monkeypatch.setattr(files, "MAX_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, "a: [" + "1," * 2000 + "1]").problem
     monkeypatch.setattr(files, "MAX_JSON_VALUES", 1000)
     assert "more than 1,000 values" in refused(tmp_path, '{"a": [' + "[]," * 2000 + "[]]}").problem

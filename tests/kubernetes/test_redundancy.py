@@ -10,8 +10,7 @@ from little_clusters import Json, deployment, imported, node
 
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Point
-from placeopt.kubernetes.approval import Approval, WorkloadPlaces
-from placeopt.kubernetes.approval_page import approval_html, markdown
+from placeopt.kubernetes.approval import Approval, ApprovalPage, WorkloadPlaces, markdown
 from placeopt.kubernetes.importing import Imported
 from placeopt.plot.front_scene import scene
 from placeopt.plot.scene import Words
@@ -83,7 +82,7 @@ def test_zones_by_name_before_and_after(tmp_path: Path) -> None:
     web = made.workloads[0]
     assert web.name == "default/web" and web.falls == "one zone"
     assert web.zones_before == {ZONES[0]: 1, ZONES[1]: 1} and web.zones == {ZONES[0]: 2}
-    page, text = approval_html(made), markdown(made, "x")
+    page, text = ApprovalPage(made).html(), markdown(made, "x")
     row = "| default/web | 2 | 1 + 1 | 2 | us-east-1a 1, us-east-1b 1 | us-east-1a 2 | "
     row += "falls: one zone |"
     assert row in text and "per zone now | per zone after | redundancy |" in text
@@ -92,11 +91,11 @@ def test_zones_by_name_before_and_after(tmp_path: Path) -> None:
 
 def test_what_stays_is_folded_away(tmp_path: Path) -> None:
     """The workload that moves is shown; the other one stands in a part that is closed."""
-    page = approval_html(approved(shop(tmp_path), [("web-7d9f-1", "n0")]))
+    page = ApprovalPage(approved(shop(tmp_path), [("web-7d9f-1", "n0")])).html()
     fold = page.index("1 workload of several replicas stays as it is")
     assert page.index("default/web") < fold < page.index("default/api")
     assert "<details" in page[fold - 200 : fold]
-    page = approval_html(approved(shop(tmp_path), []))
+    page = ApprovalPage(approved(shop(tmp_path), [])).html()
     assert "2 workloads of several replicas stay as they are" in page
     assert "Replicas per node and zone" not in page
 
@@ -122,7 +121,7 @@ def test_zones_are_called_zones(zones: tuple[str | None, ...], word: str, tmp_pa
 
 def test_one_zone_needs_no_columns(tmp_path: Path) -> None:
     made = approved(shop(tmp_path, zones=(ZONES[0],) * 3), [("web-7d9f-1", "n0")])
-    assert "per zone" not in approval_html(made) and "per zone" not in markdown(made, "x")
+    assert "per zone" not in ApprovalPage(made).html() and "per zone" not in markdown(made, "x")
     assert "| default/web | 2 | 1 + 1 | 2 | falls: one node |" in markdown(made, "x")
 
 

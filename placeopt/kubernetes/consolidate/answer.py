@@ -21,7 +21,7 @@ from placeopt.kubernetes.approval import Approval
 from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
 from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.wishes import TYPES
-from placeopt.kubernetes.moments import latest_stated
+from placeopt.kubernetes.manifests import latest_stated
 from placeopt.kubernetes.origin import OriginNote
 from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 

@@ -21,9 +21,8 @@ from placeopt.kubernetes.consolidate.situation import Situation, repeated, solve
 from placeopt.kubernetes.importing import Imported, with_objects
 from placeopt.kubernetes.objects import GOING, KubernetesNode, PodSpec
 from placeopt.kubernetes.pinned import NOT_READY, OTHER_NAMESPACES, without_protection
-from placeopt.kubernetes.replicas import Replica
+from placeopt.kubernetes.replicas import SINGLE, Replica, attached_by
 from placeopt.kubernetes.values import Labels, NodeAffinity
-from placeopt.kubernetes.volumes import SINGLE, attached_by
 
 _HASH = "pod-template-hash"
 #: Pods of all clusters together that are solved to compute lifts; lifts at least.

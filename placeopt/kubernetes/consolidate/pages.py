@@ -9,8 +9,7 @@ from placeopt.core.errors import OutputError, PlaceoptError
 from placeopt.core.files.documents import layout, write_text
 from placeopt.core.fronts.words import counted, number
 from placeopt.kubernetes import origin as origins
-from placeopt.kubernetes.approval import Approval, listed
-from placeopt.kubernetes.approval_page import ApprovalPage
+from placeopt.kubernetes.approval import Approval, ApprovalPage, listed
 from placeopt.kubernetes.cluster import DEAR
 from placeopt.kubernetes.consolidate.answer import (
     FEWER,

@@ -15,9 +15,9 @@ from placeopt.core.fronts.words import number
 from placeopt.kubernetes.capacity import is_control_plane
 from placeopt.kubernetes.cluster import has_prices
 from placeopt.kubernetes.importing import Imported
+from placeopt.kubernetes.machines import PriceBook, missing_price
 from placeopt.kubernetes.origin import key
 from placeopt.kubernetes.pinned import keeps_its_node
-from placeopt.kubernetes.prices import PriceBook, missing_price
 from placeopt.kubernetes.replicas import Replica, grouped
 from placeopt.rolling_update.repack import TRIES, WORK, cheapest_plan
 from placeopt.rolling_update.views import HOURS_OF_A_MONTH
