@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -31,14 +31,13 @@ def preferred(problem: RollingUpdate) -> Callable[[Plan, int], tuple[Plan, int]]
 def _preferred(
     problem: RollingUpdate, workload: Sequence[int], plan: Plan, tries: int
 ) -> tuple[Plan, int]:
-    values = problem.evaluate(plan).values
-    return in_more_zones(
-        problem,
-        workload,
-        plan,
-        lambda other: (verdict := problem.evaluate(other)).feasible and verdict.values == values,
-        tries,
-    )
+    values = cache(lambda: problem.evaluate(plan).values)  # asked for where there is another plan
+
+    def is_as_good(other: Plan) -> bool:
+        verdict = problem.evaluate(other)
+        return verdict.feasible and verdict.values == values()
+
+    return in_more_zones(problem, workload, plan, is_as_good, tries)
 
 
 def in_more_zones(
