@@ -294,6 +294,10 @@ def test_what_is_not_on_a_node_counts_in_no_limit() -> None:
     limit = {"name": "few", "amounts": {"n0": 1, "n1": 1, "n2": 1}, "share": 1.0}
     document = update(limits=[limit], applications__0__microservices__2__node=None)
     assert broken_by(document) == [("waiting", 1.0)]
+    small = limit | {"share": 0.7}
+    document = update(limits=[small], applications__0__microservices__2__node="n1")
+    assert broken_by(document) == []
+    assert broken_by(document, (2, 2)) == [("limit", 0.5)]  # three of three, two may be
 
 
 def test_room_without_a_node_is_short_by_a_share() -> None:
