@@ -31,7 +31,13 @@ MS_PER_DIGIT = 0.02
 #: Cores and GiB of a replica for which the file asks nothing.
 CORES, GIB = 0.25, 0.25
 _MACHINES = {"cloud-a": 2, "edge-a": 2, "edge-b": 2}
-_UNITS = {"m": Decimal("0.001"), "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_UNITS: dict[str, Decimal | int] = {
+    "m": Decimal("0.001"),
+    "k": 10**3,
+    "M": 10**6,
+    "G": 10**9,
+    "T": 10**12,
+}
 _UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
