@@ -37,7 +37,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
 
 
 def test_the_example_is_short_and_its_project_file_names_it() -> None:
-    assert len((EXAMPLE / "backups.py").read_text().splitlines()) < 120
+    assert len((EXAMPLE / "backups.py").read_text().splitlines()) < 100
     project = (EXAMPLE / "pyproject.toml").read_text()
     assert '[project.entry-points."placeopt.problems"]\nbackups = "backups:SPEC"' in project
 

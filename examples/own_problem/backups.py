@@ -18,7 +18,6 @@ SPEC = plugins.ProblemSpec(
     plan="backups:BackupPlan",
     generator="backups:generate",
     encoder="backups:BackupEncoder",
-    sequence="backups:BackupSequence",
 )
 
 
@@ -79,37 +78,3 @@ class BackupEncoder(plugins.Encoder):
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(genes)]}
-
-
-class BackupSequence(plugins.DecisionSequence):
-    """One service after another: without a replica (0) or with one (1), while there is room."""
-
-    num_actions, num_features, costs_never_fall = 2, 2, True
-
-    def __init__(self, problem: Backups, objectives: tuple[plugins.Objective, ...]):
-        self.problem, self.objectives, self.decisions = problem, objectives, len(problem.services)
-
-    def reset(self, rng: np.random.Generator | None = None) -> list[int]:
-        return []
-
-    def copy(self, state: list[int]) -> list[int]:
-        return list(state)
-
-    def remaining(self, state: list[int]) -> int:
-        return self.decisions - len(state)
-
-    def mask(self, state: list[int]) -> np.ndarray:
-        if len(state) == self.decisions:
-            return np.zeros(2, bool)
-        chosen = [*np.flatnonzero(state), len(state)]
-        cores = sum(self.problem.services[k].cpu_cores for k in chosen)
-        return np.array([True, cores <= self.problem.cpu_cores])
-
-    def step(self, state: list[int], action: int) -> np.ndarray:
-        service = self.problem.services[len(state)]
-        state.append(int(action))
-        cost = np.array([service.usd_per_hour * action, service.risk * (1 - action)])
-        return cost[self.problem.columns(self.objectives)]
-
-    def plan(self, state: list[int]) -> dict[str, Any]:
-        return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(state)]}

@@ -128,6 +128,8 @@ class EncoderSequence(DecisionSequence):
 def _best(encoder: Encoder) -> np.ndarray:
     """Return seeds that break nothing and that no other dominates, shape (k < `BASES`, genes)."""
     X = seeds(encoder, np.random.default_rng(0))
+    if not len(X):
+        return X
     values, violations = encoder.evaluate(X)
     X, values = X[_total(violations) == 0], values[_total(violations) == 0]
     if not len(X):

@@ -151,6 +151,7 @@ class ProblemSpec:
         ``function(problem, objectives, size) -> Division``: serves the search in parts.
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
+        Without one, problems with an encoder have `placeopt.core.encoder_sequence`.
     episodes : str or None
         A `placeopt.core.interfaces.CompiledEpisodes`.
     model : str or None
@@ -248,8 +249,10 @@ class ProblemSpec:
         return str(self.instance.__name__)
 
     def _entry(self, member: str) -> Entry | None:
-        return vars(self).get(member)
+        entry = vars(self).get(member)
+        return _GENE_BY_GENE if entry is None and member == "sequence" and self.encoder else entry
 
 
+_GENE_BY_GENE = "placeopt.core.encoder_sequence:EncoderSequence"
 #: Problems that this program has added to those installed, by kind. Tasks carry them to workers.
 ADDED: dict[str, ProblemSpec] = {}

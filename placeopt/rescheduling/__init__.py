@@ -12,7 +12,6 @@ SPEC = ProblemSpec(
     generator="placeopt.rescheduling.generator:generate",
     encoder="placeopt.rescheduling.encoder:ReschedulingEncoder",
     seeds="placeopt.rescheduling.search:seeds",
-    sequence="placeopt.core.encoder_sequence:EncoderSequence",
     episodes="placeopt.rescheduling.episodes:EPISODES",
     model="placeopt.rescheduling.model",
     drawing="placeopt.rescheduling.views",

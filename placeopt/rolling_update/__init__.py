@@ -12,7 +12,6 @@ SPEC = ProblemSpec(
     generator="placeopt.rolling_update.generator:generate",
     encoder="placeopt.rolling_update.encoder:RollingUpdateEncoder",
     seeds="placeopt.rolling_update.repack:seeds",
-    sequence="placeopt.core.encoder_sequence:EncoderSequence",
     model="placeopt.rolling_update.model",
     drawing="placeopt.rolling_update.views",
     summary="placeopt.rolling_update.views",

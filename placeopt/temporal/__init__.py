@@ -14,7 +14,6 @@ SPEC = ProblemSpec(
     seeds="placeopt.temporal.search:seeds",
     vectors_at="placeopt.temporal.search:vectors_at",
     division="placeopt.temporal.search.division:divide",
-    sequence="placeopt.core.encoder_sequence:EncoderSequence",
     model="placeopt.temporal.model",
     drawing="placeopt.temporal.views",
     summary="placeopt.temporal.views",
