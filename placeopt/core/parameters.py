@@ -57,18 +57,15 @@ class Parameter:
 
 def parameters(run: Callable[..., Any]) -> tuple[Parameter, ...]:
     """Return the parameters that a method declares, in their order."""
-    hints = get_type_hints(run, include_extras=True)
-    return tuple(
-        Parameter(
-            name=name,
-            type=_type_words(hints.get(name, Any)),
-            default=argument.default,
-            legal=_legal(hints.get(name, Any)),
-            help=_help(hints.get(name, Any)),
-        )
-        for name, argument in inspect.signature(run).parameters.items()
-        if argument.kind is argument.KEYWORD_ONLY
-    )
+    from pydantic.fields import FieldInfo
+
+    hints, results = get_type_hints(run, include_extras=True), []
+    for name, argument in inspect.signature(run).parameters.items():
+        if argument.kind is argument.KEYWORD_ONLY:
+            field = FieldInfo.from_annotation(hints.get(name, Any))
+            words = _type_words(field.annotation), argument.default, _legal(field)
+            results.append(Parameter(name, *words, field.description or ""))
+    return tuple(results)
 
 
 def checked(run: Callable[..., Any], method: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,17 +150,8 @@ def _converted(method: str, run: Callable[..., Any], parameter: Parameter, value
         ) from None
 
 
-def _parts(hint: Any) -> tuple[Any, list[Any]]:
-    """Return the bare type of a hint and the `pydantic.Field`s that describe it."""
-    from pydantic.fields import FieldInfo
-
-    if hasattr(hint, "__metadata__"):
-        return hint.__origin__, [m for m in hint.__metadata__ if isinstance(m, FieldInfo)]
-    return hint, []
-
-
 def _type_words(hint: Any) -> str:
-    bare, _ = _parts(hint)
+    bare = hint.__origin__ if hasattr(hint, "__metadata__") else hint
     if get_origin(bare) in (Union, UnionType):
         return " | ".join(dict.fromkeys(_type_words(one) for one in get_args(bare)))
     if get_origin(bare) is Literal or bare in (str, Path):
@@ -175,19 +163,13 @@ def _type_words(hint: Any) -> str:
     return bare.__name__ if isinstance(bare, type) else str(bare).replace("typing.", "")
 
 
-def _help(hint: Any) -> str:
-    return " ".join(field.description for field in _parts(hint)[1] if field.description)
-
-
-def _legal(hint: Any) -> str:
-    """Return the legal values of a hint in words."""
-    bare, fields = _parts(hint)
-    if get_origin(bare) is Literal:
-        return ", ".join(map(str, get_args(bare)))
-    bounds = [bound for field in fields for bound in field.metadata]
+def _legal(field: Any) -> str:
+    """Return the legal values of a `pydantic.fields.FieldInfo` in words."""
+    if get_origin(field.annotation) is Literal:
+        return ", ".join(map(str, get_args(field.annotation)))
     said = [
         f"{words} {getattr(bound, sign)}"
-        for bound in bounds
+        for bound in field.metadata
         for sign, words in _BOUNDS.items()
         if hasattr(bound, sign)
     ]
