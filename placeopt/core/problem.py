@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from placeopt.core.errors import DocumentError, UnsupportedError, UsageError, require_known, shown
+from placeopt.core.errors import (
+    DocumentError,
+    UnsupportedError,
+    UsageError,
+    did_you_mean,
+    require_known,
+    shown,
+)
 from placeopt.core.files import documents
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.values import (
@@ -312,22 +319,48 @@ def require_unique(items: Iterable[Any], what: str, path: str | None = None) -> 
         seen.add(item)
 
 
+def require_name(
+    what: str, name: Any, known: Collection[str], path: str, said: str | None = None
+) -> None:
+    """Raise unless a document knows a name.
+
+    Raises
+    ------
+    DocumentError
+        There is no such name; `said`, or else "unknown" and `what`, goes before it.
+    """
+    if name not in known:
+        raise DocumentError(
+            f"{said or f'unknown {what}'} {str(name)[:60]!r}",
+            path=path,
+            remedy=did_you_mean(str(name)[:60], list(known)[:50]),
+        )
+
+
 def latency_rows(
-    names: Sequence[str], given: Mapping[str, Mapping[str, float]]
+    names: Sequence[str],
+    given: Mapping[str, Mapping[str, float]],
+    missing: float | None = None,
 ) -> list[list[float]]:
     """Return the latency in ms from every place to every other, shape (places, places).
 
     One direction stands for both where the other is not given; a place is 0 ms from itself.
 
+    Parameters
+    ----------
+    missing : float, optional
+        The latency of two places that have none.
+
     Raises
     ------
     DocumentError
-        Two places have none.
+        Two places have none, and `missing` is not given.
     """
+    none = -1.0 if missing is None else missing
     rows = [
         [
             given.get(one, {}).get(
-                other, given.get(other, {}).get(one, 0.0 if one == other else -1.0)
+                other, given.get(other, {}).get(one, 0.0 if one == other else none)
             )
             for other in names
         ]

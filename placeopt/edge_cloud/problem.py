@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
     Amount,
@@ -24,6 +24,7 @@ from placeopt.core.problem import (
     Objective,
     Problem,
     Record,
+    require_name,
     require_unique,
 )
 from placeopt.core.spec import ProblemSpec
@@ -104,12 +105,7 @@ class EdgeApplication(Record):
         names = {m.name for m in self.microservices}
         for k, flow in enumerate(self.flows):
             for key, end in (("from", flow.source), ("to", flow.target)):
-                if end not in names:
-                    raise DocumentError(
-                        f"unknown microservice {end!r}",
-                        path=f"{path}.flows[{k}].{key}",
-                        remedy=did_you_mean(end, names),
-                    )
+                require_name("microservice", end, names, f"{path}.flows[{k}].{key}")
             if flow.source == flow.target:
                 raise DocumentError(
                     f"{flow.source!r} flows to itself",
@@ -156,12 +152,8 @@ class EdgeCloud(Problem):
         require_unique((a.name for a in self.applications), "application")
         for k, application in enumerate(self.applications):
             application.check(f"applications[{k}]")
-            if application.source not in self.node_number:
-                raise DocumentError(
-                    f"unknown node {application.source!r}",
-                    path=f"applications[{k}].source",
-                    remedy=did_you_mean(application.source, self.node_number),
-                )
+            path = f"applications[{k}].source"
+            require_name("node", application.source, self.node_number, path)
         for one, row in self.delay_ms.items():
             for other, delay in row.items():
                 back = self.delay_ms.get(other, {}).get(one, delay)

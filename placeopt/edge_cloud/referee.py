@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.numbers import MAX_DECIMALS, decimals
-from placeopt.core.problem import Evaluation, Violation
+from placeopt.core.problem import Evaluation, Violation, require_name
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 
 #: Decimals that costs are computed with.
@@ -67,7 +66,7 @@ class EdgeCloudReferee:
     def judge(self, placement: Mapping[str, Mapping[str, str]]) -> Evaluation:
         """Return values and violations of a placement; see `EdgeCloud.evaluate`."""
         for name in placement.keys() - self._applications.keys():
-            raise _unknown("application", name, "placement", self._applications)
+            require_name("application", name, self._applications, "placement")
         violations: list[Violation] = []
         all_hosts: list[int] = []
         cost = latency = 0
@@ -91,10 +90,8 @@ class EdgeCloudReferee:
         number, hosts = self._number, [-1] * len(application.services)
         path = f"placement.{application.name}"
         for service, name in row.items():
-            if service not in application.services:
-                raise _unknown("microservice", service, path, application.services)
-            if name not in number:
-                raise _unknown("node", str(name)[:60], f"{path}.{service}", number)
+            require_name("microservice", service, application.services, path)
+            require_name("node", name, number, f"{path}.{service}")
             hosts[application.services[service]] = number[name]
         return hosts
 
@@ -156,10 +153,4 @@ def _checked(application: Any, source: int) -> _Checked:
             for f in application.flows
             if f.max_delay_ms is not None
         ],
-    )
-
-
-def _unknown(what: str, name: str, path: str, known: Mapping[str, Any]) -> DocumentError:
-    return DocumentError(
-        f"unknown {what} {name!r}", path=path, remedy=did_you_mean(str(name), known)
     )

@@ -17,7 +17,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError
 from placeopt.core.files.documents import validate
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
@@ -28,6 +28,7 @@ from placeopt.core.problem import (
     Problem,
     Record,
     latency_rows,
+    require_name,
     require_unique,
 )
 from placeopt.core.spec import ProblemSpec
@@ -230,12 +231,7 @@ class MultiCluster(Problem):
             )
         for k, decision in enumerate(value):
             for name in decision:
-                if name not in self.numbers:
-                    raise DocumentError(
-                        f"unknown cluster {name!r}",
-                        path=f"decisions[{k}]",
-                        remedy=did_you_mean(name, list(self.numbers)[:50]),
-                    )
+                require_name("cluster", name, self.numbers, f"decisions[{k}]")
         return [{self.numbers[name]: n for name, n in decision.items()} for decision in value]
 
     def plan(self, placed: Sequence[Mapping[int, int]]) -> Plan:

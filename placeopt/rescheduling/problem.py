@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.numbers import resources
 from placeopt.core.problem import (
@@ -26,6 +26,7 @@ from placeopt.core.problem import (
     Problem,
     Record,
     latency_rows,
+    require_name,
     require_unique,
 )
 from placeopt.core.spec import ProblemSpec
@@ -142,7 +143,7 @@ class Rescheduling(Problem):
         kinds = sorted({node.kind for node in self.nodes})
         for s, service in enumerate(self.services):
             for k, name in enumerate(service.replicas):
-                _check_name(name, "node", self.node_numbers, f"services[{s}].replicas[{k}]")
+                require_name("node", name, self.node_numbers, f"services[{s}].replicas[{k}]")
             for kind in kinds:
                 if kind not in service.execution_ms:
                     raise DocumentError(
@@ -154,8 +155,8 @@ class Rescheduling(Problem):
                 for k, name in enumerate(group):
                     path = f"services[{s}].calls[{g}][{k}]"
                     what = f"{service.name!r} calls the unknown service"
-                    _check_name(name, "service", self.service_numbers, path, what)
-        _check_name(self.gateway, "service", self.service_numbers, "gateway")
+                    require_name("service", name, self.service_numbers, path, what)
+        require_name("service", self.gateway, self.service_numbers, "gateway")
 
     # -- numbers that the referee and the methods share --------------------------------------------
 
@@ -249,12 +250,11 @@ class Rescheduling(Problem):
             return [self._move(move, position) for position, move in enumerate(plan["moves"])]
 
     def _move(self, move: Mapping[str, Any], position: int) -> tuple[int, int, int]:
-        nodes, path = self.node_numbers, f"moves[{position}]"
-        return (
-            _check_name(move["service"], "service", self.service_numbers, f"{path}.service"),
-            _check_name(move["from"], "node", nodes, f"{path}.from"),
-            _check_name(move["to"], "node", nodes, f"{path}.to"),
-        )
+        path, nodes, services = f"moves[{position}]", self.node_numbers, self.service_numbers
+        require_name("service", move["service"], services, f"{path}.service")
+        for end in ("from", "to"):
+            require_name("node", move[end], nodes, f"{path}.{end}")
+        return services[move["service"]], nodes[move["from"]], nodes[move["to"]]
 
     def plan(self, moves: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return the plan of moves given as (service, from, to) by number."""
@@ -334,22 +334,3 @@ class Rescheduling(Problem):
             "moved": ", ".join(f"{name} x {n}" for name, n in moved.items()) or "none",
             "critical path": " > ".join(names[hop.service] for hop in path),
         }
-
-
-def _check_name(
-    name: Any, what: str, numbers: Mapping[str, int], path: str, message: str | None = None
-) -> int:
-    """Return the number of a name.
-
-    Raises
-    ------
-    DocumentError
-        There is no such name; `message`, or else "unknown" and `what`, goes before it.
-    """
-    if name not in numbers:
-        raise DocumentError(
-            f"{message or f'unknown {what}'} {name!r}",
-            path=path,
-            remedy=did_you_mean(str(name), list(numbers)[:50]),
-        )
-    return numbers[name]

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.numbers import decimals, scaled_up, unit_digits
+from placeopt.core.problem import latency_rows
 from placeopt.rolling_update.document import (
     NodeLimit,
     UpdateApplication,
@@ -220,7 +221,8 @@ class FleetArrays:
         self.clusters = list(dict.fromkeys(n.cluster for n in nodes))
         at = {name: k for k, name in enumerate(self.clusters)}
         self.cluster = np.array([at[n.cluster] for n in nodes] + [0] * waits, dtype=np.int64)
-        self.latency = _latency_matrix(cluster_latency_ms, self.clusters)
+        delays = latency_rows(self.clusters, cluster_latency_ms, math.inf)
+        self.latency = np.array(delays).reshape(2 * (len(self.clusters),))
         self._set_flows(applications)
         self.initial_load = self.load_of(np.ones_like(self.movable), self.old)
         self.fixed_load = self.load_of(self.fixed, self.old)
@@ -331,18 +333,6 @@ class FleetArrays:
     def label(self, m: int) -> str:
         """Return how messages name a microservice."""
         return self._labels[m]
-
-
-def _latency_matrix(
-    given: Mapping[str, Mapping[str, float]], clusters: Sequence[str]
-) -> np.ndarray:
-    """Return the latency between clusters, shape (R, R); one direction stands for both."""
-
-    def between(a: str, b: str) -> float:
-        back = given.get(b, {}).get(a, 0.0 if a == b else math.inf)
-        return given.get(a, {}).get(b, back)
-
-    return np.array([[between(a, b) for b in clusters] for a in clusters])
 
 
 # -- the instance ----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from placeopt.core.errors import DocumentError, did_you_mean
-from placeopt.core.problem import Amount, Name, Record, require_unique
+from placeopt.core.errors import DocumentError
+from placeopt.core.problem import Amount, Name, Record, require_name, require_unique
 
 #: Milli-CPU or MiB. Whole numbers are exact, and finer than any limit that Kubernetes enforces.
 WholeAmount = Annotated[int, Field(strict=True, ge=0, le=10**9)]
@@ -168,9 +168,11 @@ class UpdateRule(Record):
         ------
         DocumentError
         """
-        _require_known("group", self.group, groups, f"{path}.group")
-        _require_known("group", self.toward, groups, f"{path}.toward")
-        _require_known("node set", self.among, node_sets, f"{path}.among")
+        require_name("group", self.group, groups, f"{path}.group")
+        if self.toward is not None:
+            require_name("group", self.toward, groups, f"{path}.toward")
+        if self.among is not None:
+            require_name("node set", self.among, node_sets, f"{path}.among")
         if self.shrinks and (self.kind, self.per, self.min_domains) != ("spread", "node", 1):
             raise DocumentError(
                 f"shrinks of a rule {self.kind!r} per {self.per!r}, min_domains {self.min_domains}",
@@ -215,7 +217,7 @@ class UpdateSurvival(Record):
         """
         for group, need in self.needs.items():
             path = f"survival.needs.{group}"
-            _require_known("group", group, sizes, path)
+            require_name("group", group, sizes, path)
             if need > sizes[group]:
                 raise DocumentError(
                     f"{need} copies are needed of a group of {sizes[group]}",
@@ -251,7 +253,7 @@ class NodeLimit(Record):
         DocumentError
         """
         for name in self.amounts:
-            _require_known("node", name, nodes, f"{path}.amounts")
+            require_name("node", name, nodes, f"{path}.amounts")
         if self.most is None and self.share is None:
             raise DocumentError("a limit without a number", path=path, remedy="give most or share")
 
@@ -294,16 +296,13 @@ class UpdateApplication(Record):
         require_unique(names, f"microservice of {self.name!r}:", f"{path}.microservices")
         for k, flow in enumerate(self.flows):
             for end, name in (("from", flow.source), ("to", flow.target)):
-                if name not in names:
-                    raise DocumentError(
-                        f"unknown microservice {name!r}",
-                        path=f"{path}.flows[{k}].{end}",
-                        remedy=did_you_mean(name, names),
-                    )
+                require_name("microservice", name, names, f"{path}.flows[{k}].{end}")
         for k, m in enumerate(self.microservices):
             here = f"{path}.microservices[{k}]"
-            _require_known("node", m.node, nodes, f"{here}.node")
-            _require_known("node set", m.allowed, node_sets, f"{here}.allowed")
+            if m.node is not None:
+                require_name("node", m.node, nodes, f"{here}.node")
+            if m.allowed is not None:
+                require_name("node set", m.allowed, node_sets, f"{here}.allowed")
             if m.node in candidates:
                 raise DocumentError(
                     f"it runs on node {m.node!r}, which is a candidate: not there yet",
@@ -340,13 +339,6 @@ def _check_removed(m: UpdateMicroservice, reschedulable: bool, path: str) -> Non
     raise DocumentError(f"it is to be removed, but {what}", path=f"{path}.removed", remedy=remedy)
 
 
-def _require_known(what: str, name: str | None, known: Collection[str], path: str) -> None:
-    if name is not None and name not in known:
-        raise DocumentError(
-            f"unknown {what} {name!r}", path=path, remedy=did_you_mean(name, sorted(known)[:50])
-        )
-
-
 def check_node_sets(node_sets: Mapping[str, Collection[str]], nodes: Collection[str]) -> None:
     """Raise unless node sets hold nodes that exist.
 
@@ -356,7 +348,7 @@ def check_node_sets(node_sets: Mapping[str, Collection[str]], nodes: Collection[
     """
     for name, members in node_sets.items():
         for k, member in enumerate(members):
-            _require_known("node", member, nodes, f"node_sets.{name}[{k}]")
+            require_name("node", member, nodes, f"node_sets.{name}[{k}]")
 
 
 class UpdateStep(Record):

@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from placeopt.core.errors import DocumentError, did_you_mean
+from placeopt.core.errors import DocumentError
 from placeopt.core.fronts.values import Plan
 from placeopt.core.problem import (
     Amount,
@@ -27,6 +27,7 @@ from placeopt.core.problem import (
     PositiveCount,
     Problem,
     Record,
+    require_name,
     require_unique,
 )
 from placeopt.core.spec import ProblemSpec
@@ -174,12 +175,7 @@ class Temporal(Problem):
         for k, offer in enumerate(self.offers):
             offer.check(f"offers[{k}]")
         for k, request in enumerate(self.requests):
-            if request.origin not in self.latency_ms:
-                raise DocumentError(
-                    f"unknown origin {request.origin!r}",
-                    path=f"requests[{k}].origin",
-                    remedy=did_you_mean(request.origin, self.latency_ms),
-                )
+            require_name("origin", request.origin, self.latency_ms, f"requests[{k}].origin")
         return self
 
     @cached_property
