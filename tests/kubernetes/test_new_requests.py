@@ -9,20 +9,19 @@ from typing import Any
 import pytest
 from little_clusters import (
     Json,
+    approved,
     container,
     deployment,
     imported,
+    moves,
     node,
     services,
     texts,
-    written,
 )
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
-from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Point
-from placeopt.kubernetes.approval import Approval, approval_html, markdown
+from placeopt.kubernetes.approval import approval_html, markdown
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.given import read_new_requests
@@ -30,7 +29,7 @@ from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.verify import verify_files
 
 Targets = dict[str, Json]
-#: The pod of most cases: two containers of 2 cores and 500m.
+#: The pod of most cases: two containers of 2 cores and 500m, 2304 MiB together.
 BOTH = [container("app", "2", "2Gi"), container("proxy", "500m", "256Mi")]
 NATIVE = container("log", "100m", "64Mi", restartPolicy="Always")
 LIMITED = container("app", "2", "2Gi", resources={"limits": {"cpu": "2500m", "memory": "3Gi"}})
@@ -56,181 +55,100 @@ def off(name: str) -> Json:
     return {"resourcePolicy": {"containerPolicies": [{"containerName": name, "mode": "Off"}]}}
 
 
-#: What is asked, the containers of the pod, its spec -> the new (milli-CPU, MiB) of the pod (None:
-#: as before), and the requests in the script.
-CASES: dict[str, tuple[Any, list[Json], Json, tuple[int, int] | None, Targets]] = {
-    "one of two": (
-        autoscaler({"app": {"cpu": "250m", "memory": "262144k"}}),
-        BOTH,
-        {},
-        (750, 506),
-        {"app": {"cpu": "250m", "memory": "250Mi"}},
-    ),
-    "the other of two": (
-        autoscaler({"proxy": {"cpu": "50m", "memory": "28Mi"}}),
-        BOTH,
-        {},
+Case = tuple[Any, list[Json], Json, tuple[int, int] | None, Targets]
+
+
+def case(
+    what: Any, size: tuple[int, int] | None, requests: Targets | None = None, **spec: Any
+) -> Case:
+    """Return what is asked, containers and spec of the pod; what its new size is, and requests.
+
+    `size` is (milli-CPU, MiB), None: as before. `requests` are those of the script.
+    """
+    return what, spec.pop("containers", BOTH), spec, size, requests or {}
+
+
+def vpa(targets: Targets, *rest: Any, **more: Any) -> Case:
+    return case(autoscaler(targets), *rest, **more)
+
+
+#: More than once: 1 core for app alone, and for both; what the script says then.
+ONE, CORE = {"app": {"cpu": "1"}}, {"app": {"cpu": "1000m"}}
+FULL = {"app": {"cpu": "1000m", "memory": "1024Mi"}}
+LESS = {"cpu": "250m", "memory": "262144k"}
+LESS_SAID = {"cpu": "250m", "memory": "250Mi"}
+TWO = ONE | {"proxy": {"cpu": "1"}}
+HEAD = "workload,container,cpu,memory\n"
+INIT = {"initContainers": [container("init", "3", "1Gi")]}
+SUM = {"resources": {"requests": {"cpu": "3", "memory": "3Gi"}}}
+
+CASES: dict[str, Case] = {
+    "one of two": vpa({"app": LESS}, (750, 506), {"app": LESS_SAID}),
+    "the other of two": vpa(
+        {"proxy": {"cpu": "50m", "memory": "28Mi"}},
         (2050, 2076),
         {"proxy": {"cpu": "50m", "memory": "28Mi"}},
     ),
-    "both": (
-        autoscaler(
-            {
-                "app": {"cpu": "250m", "memory": "262144k"},
-                "proxy": {"cpu": "500m", "memory": "512Mi"},
-            }
-        ),
-        BOTH,
-        {},
+    "both": vpa(
+        {"app": LESS, "proxy": {"cpu": "500m", "memory": "512Mi"}},
         (750, 762),
-        {"app": {"cpu": "250m", "memory": "250Mi"}, "proxy": {"memory": "512Mi"}},
+        {"app": LESS_SAID, "proxy": {"memory": "512Mi"}},
     ),
-    "cpu alone": (
-        autoscaler({"app": {"cpu": "1"}}),
-        BOTH,
-        {},
-        (1500, 2304),
-        {"app": {"cpu": "1000m"}},
+    "cpu alone": vpa(ONE, (1500, 2304), CORE),
+    "memory alone": vpa({"app": {"memory": "1Gi"}}, (2500, 1280), {"app": {"memory": "1024Mi"}}),
+    "bytes that are no MiB": vpa(
+        {"app": {"memory": "1000001"}}, (2500, 257), {"app": {"memory": "1000001"}}
     ),
-    "memory alone": (
-        autoscaler({"app": {"memory": "1Gi"}}),
-        BOTH,
-        {},
-        (2500, 1280),
-        {"app": {"memory": "1024Mi"}},
-    ),
-    "bytes that are no MiB": (
-        autoscaler({"app": {"memory": "1000001"}}),
-        BOTH,
-        {},
-        (2500, 257),
-        {"app": {"memory": "1000001"}},
-    ),
-    "switched off for one": (
-        autoscaler({"app": {"cpu": "1"}, "proxy": {"cpu": "1"}}, **off("proxy")),
-        BOTH,
-        {},
-        (1500, 2304),
-        {"app": {"cpu": "1000m"}},
-    ),
-    "switched off for all": (
-        autoscaler({"app": {"cpu": "1"}, "proxy": {"cpu": "1"}}, **off("*")),
-        BOTH,
-        {},
-        None,
-        {},
-    ),
-    "as before": (autoscaler({"app": {"cpu": "2000m"}}), BOTH, {}, None, {}),
-    "a container that is not there": (
-        autoscaler({"app": {"cpu": "1"}, "istio": {"cpu": "3"}}),
-        BOTH,
-        {},
-        (1500, 2304),
-        {"app": {"cpu": "1000m"}},
-    ),
-    "a limit in the way": (
-        autoscaler({"app": {"cpu": "4", "memory": "8Gi"}}),
-        [LIMITED],
-        {},
+    "switched off for one": case(autoscaler(TWO, **off("proxy")), (1500, 2304), CORE),
+    "switched off for all": case(autoscaler(TWO, **off("*")), None),
+    "as before": vpa({"app": {"cpu": "2000m"}}, None),
+    "a container that is not there": vpa(ONE | {"istio": {"cpu": "3"}}, (1500, 2304), CORE),
+    "a limit in the way": vpa(
+        {"app": {"cpu": "4", "memory": "8Gi"}},
         (2500, 3072),
         {"app": {"cpu": "2500m", "memory": "3072Mi"}},
+        containers=[LIMITED],
     ),
-    "below the limit": (
-        autoscaler({"app": {"cpu": "1"}}),
-        [LIMITED],
-        {},
-        (1000, 2048),
-        {"app": {"cpu": "1000m"}},
+    "below the limit": vpa(ONE, (1000, 2048), CORE, containers=[LIMITED]),
+    "a sidecar that is an init container": vpa(
+        {"log": {"cpu": "300m"}}, (2800, 2368), {"log": {"cpu": "300m"}}, initContainers=[NATIVE]
     ),
-    "a sidecar that is an init container": (
-        autoscaler({"log": {"cpu": "300m"}}),
-        BOTH,
-        {"initContainers": [NATIVE]},
-        (2800, 2368),
-        {"log": {"cpu": "300m"}},
-    ),
-    "an init container larger than the rest": (
-        autoscaler({"app": {"cpu": "1"}}),
-        BOTH,
-        {"initContainers": [container("init", "3", "1Gi")]},
-        None,
-        {"app": {"cpu": "1000m"}},
-    ),
-    "an init container itself": (
-        autoscaler({"init": {"cpu": "1"}}),
-        BOTH,
-        {"initContainers": [container("init", "3", "1Gi")]},
-        None,
-        {},
-    ),
-    "overhead stays": (
-        autoscaler({"app": {"cpu": "1"}}),
-        BOTH,
-        {"overhead": {"cpu": "250m", "memory": "120Mi"}},
-        (1750, 2424),
-        {"app": {"cpu": "1000m"}},
-    ),
-    "a request of the pod itself": (
-        autoscaler({"app": {"cpu": "1"}}),
-        BOTH,
-        {"resources": {"requests": {"cpu": "3", "memory": "3Gi"}}},
-        None,
-        {"app": {"cpu": "1000m"}},
-    ),
-    "a manifest of both": (
+    "an init container larger than the rest": vpa(ONE, None, CORE, **INIT),
+    "an init container itself": vpa({"init": {"cpu": "1"}}, None, **INIT),
+    "overhead stays": vpa(ONE, (1750, 2424), CORE, overhead={"cpu": "250m", "memory": "120Mi"}),
+    "a request of the pod itself": vpa(ONE, None, CORE, **SUM),
+    "a manifest of both": case(
         manifest(container("app", "1", "1Gi"), container("proxy", "500m", "256Mi")),
-        BOTH,
-        {},
         (1500, 1280),
-        {"app": {"cpu": "1000m", "memory": "1024Mi"}},
+        FULL,
     ),
-    "a manifest without the injected one": (
-        manifest(container("app", "1", "1Gi")),
-        BOTH,
-        {},
-        (1500, 1280),
-        {"app": {"cpu": "1000m", "memory": "1024Mi"}},
+    "a manifest without the injected one": case(
+        manifest(container("app", "1", "1Gi")), (1500, 1280), FULL
     ),
-    "a manifest that says nothing of memory": (
-        manifest(container("app", "1", "")),
-        BOTH,
-        {},
-        (1500, 2304),
-        {"app": {"cpu": "1000m"}},
+    "a manifest that says nothing of memory": case(
+        manifest(container("app", "1", "")), (1500, 2304), CORE
     ),
-    "a manifest of another name": (manifest(container("server", "1", "1Gi")), BOTH, {}, None, {}),
-    "a line for a container": (
-        "workload,container,cpu,memory\nweb,proxy,100m,\n",
-        BOTH,
-        {},
-        (2100, 2304),
-        {"proxy": {"cpu": "100m"}},
+    "a manifest of another name": case(manifest(container("server", "1", "1Gi")), None),
+    "a line for a container": case(
+        f"{HEAD}web,proxy,100m,\n", (2100, 2304), {"proxy": {"cpu": "100m"}}
     ),
-    "a line for each": (
-        "workload,container,cpu,memory\nweb,proxy,100m,64Mi\nweb,app,1,1Gi\n",
-        BOTH,
-        {},
+    "a line for each": case(
+        f"{HEAD}web,proxy,100m,64Mi\nweb,app,1,1Gi\n",
         (1100, 1088),
-        {"app": {"cpu": "1000m", "memory": "1024Mi"}, "proxy": {"cpu": "100m", "memory": "64Mi"}},
+        FULL | {"proxy": {"cpu": "100m", "memory": "64Mi"}},
     ),
-    "a line for the pod": (
+    "a line for the pod": case(
         "workload,cpu,memory\nweb,1250m,1152Mi\n",
-        BOTH,
-        {},
         (1250, 1152),
-        {"app": {"cpu": "1000m", "memory": "1024Mi"}, "proxy": {"cpu": "250m", "memory": "128Mi"}},
+        FULL | {"proxy": {"cpu": "250m", "memory": "128Mi"}},
     ),
-    "from one to the other": (
-        autoscaler({"app": {"cpu": "1500m"}, "proxy": {"cpu": "1"}}),
-        BOTH,
-        {},
+    "from one to the other": vpa(
+        {"app": {"cpu": "1500m"}, "proxy": {"cpu": "1"}},
         None,
         {"app": {"cpu": "1500m"}, "proxy": {"cpu": "1000m"}},
     ),
-    "more than now": (
-        autoscaler({"proxy": {"cpu": "1", "memory": "1Gi"}}),
-        BOTH,
-        {},
+    "more than now": vpa(
+        {"proxy": {"cpu": "1", "memory": "1Gi"}},
         (3000, 3072),
         {"proxy": {"cpu": "1000m", "memory": "1024Mi"}},
     ),
@@ -252,15 +170,13 @@ def shop(folder: Path, what: Any, containers: list[Json], **spec: Any) -> Import
 
 def moved(done: Imported) -> Json:
     """Return the steps of the plan that moves the only pod."""
-    application = done.document["applications"][0]["name"]
-    plan = {"steps": [{"application": application, "microservice": "web-7d9f-0", "to": "n2"}]}
-    return document(done.problem, plan, done.origin)
+    return document(done.problem, moves(done, ("web-7d9f-0", "n2")), done.origin)
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_by_container(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", CASES)
+def test_by_container(name: str, tmp_path: Path) -> None:
     """The instance has the sum, the step what changes, and the scheduler takes the copy."""
-    what, containers, spec, size, requests = CASES[case]
+    what, containers, spec, size, requests = CASES[name]
     done = shop(tmp_path, what, containers, **spec)
     record = services(done)["web-7d9f-0"]
     new = (record.get("new_cpu_millicores"), record.get("new_memory_mib"))
@@ -271,13 +187,12 @@ def test_by_container(case: str, tmp_path: Path) -> None:
     assert verify_files(found, [tmp_path / "cluster.json"]) == []
 
 
-@pytest.mark.parametrize("case", ["one of two", "both", "a sidecar that is an init container"])
-def test_the_script_leaves_the_others_alone(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["one of two", "both", "a sidecar that is an init container"])
+def test_the_script_leaves_the_others_alone(name: str, tmp_path: Path) -> None:
     """Templates get what was asked, at the container that was named, and nothing else."""
-    what, containers, spec, _, requests = CASES[case]
+    what, containers, spec, _, requests = CASES[name]
     done = shop(tmp_path, what, containers, **spec)
-    plan = {"steps": [{"application": "default", "microservice": "web-7d9f-0", "to": "n2"}]}
-    script = export(done.problem, plan, done.origin)
+    script = export(done.problem, moves(done, ("web-7d9f-0", "n2")), done.origin)
     patches = [
         json.loads(line.split(" -p ", 1)[1].strip("'"))["spec"]["template"]["spec"]
         for line in script.splitlines()
@@ -297,10 +212,10 @@ NOTES = {
 }
 
 
-@pytest.mark.parametrize("case", NOTES)
-def test_what_cannot_be_taken_up_is_named(case: str, tmp_path: Path) -> None:
-    what, containers, spec, *_ = CASES[case]
-    topic, said = NOTES[case]
+@pytest.mark.parametrize("name", NOTES)
+def test_what_cannot_be_taken_up_is_named(name: str, tmp_path: Path) -> None:
+    what, containers, spec, *_ = CASES[name]
+    topic, said = NOTES[name]
     assert said in texts(shop(tmp_path, what, containers, **spec), topic)
 
 
@@ -332,7 +247,7 @@ def test_requests_of_nobody_are_named(what: Any, said: str, tmp_path: Path) -> N
 )
 def test_tables_that_contradict_themselves(rows: str, where: str, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=where):
-        read_new_requests(asked(tmp_path, f"workload,container,cpu,memory\n{rows}\n"))
+        read_new_requests(asked(tmp_path, f"{HEAD}{rows}\n"))
 
 
 def test_an_autoscaler_without_a_recommendation_is_named(tmp_path: Path) -> None:
@@ -348,15 +263,11 @@ def test_an_autoscaler_without_a_recommendation_is_named(tmp_path: Path) -> None
 
 
 def test_pods_that_stay_keep_theirs(tmp_path: Path) -> None:
-    table = asked(tmp_path, "workload,container,cpu,memory\nweb,app,1,1Gi\n")
+    table = asked(tmp_path, f"{HEAD}web,app,1,1Gi\n")
     objects = [node("n1"), node("n2"), *deployment("web", ["n1"], BOTH)]
     objects += deployment("free", ["n1"])
-    done = imported(
-        tmp_path,
-        objects,
-        rules={"pins": [("Deployment", "web")]},
-        new_requests=read_new_requests(table),
-    )
+    pins, new = {"pins": [("Deployment", "web")]}, read_new_requests(table)
+    done = imported(tmp_path, objects, rules=pins, new_requests=new)
     assert "new_cpu_millicores" not in services(done)["web-7d9f-0"]
     assert "keep their size: default/web-7d9f-0" in texts(done, "not-expressed")
 
@@ -368,7 +279,7 @@ def test_the_largest_defaults_count_where_nothing_is_said(tmp_path: Path) -> Non
     containers = [container("app", "2", "2Gi"), container("proxy", "", "")]
     objects = [node("n1"), {**space, "apiVersion": "v1", "spec": {"limits": limits}}]
     objects += deployment("web", [None], containers)[:1]
-    table = asked(tmp_path, "workload,container,cpu,memory\nweb,app,1,1Gi\n")
+    table = asked(tmp_path, f"{HEAD}web,app,1,1Gi\n")
     done = imported(tmp_path, objects, new_requests=read_new_requests(table))
     record = services(done)["web"]
     assert (record["cpu_millicores"], record["new_cpu_millicores"]) == (2300, 1300)
@@ -385,33 +296,18 @@ def test_problems_without_new_sizes_refuse_them(to: str, tmp_path: Path) -> None
 def test_the_report_lists_what_changes(tmp_path: Path) -> None:
     """By workload and container, now and after, on the page and in markdown."""
     done = shop(tmp_path, CASES["one of two"][0], BOTH)
-    plan = {"steps": [{"application": "default", "microservice": "web-7d9f-0", "to": "n2"}]}
-    values = done.problem.evaluate(plan).values
-    front = Front(done.problem.instance_name, done.problem.objectives, (Point(values, plan),))
-    made = Approval(done.problem, plan, front, done.origin)
+    made = approved(done, ("web-7d9f-0", "n2"))
     row = ("default/web", "app", "2000m", "250m", "2,048 MiB", "250 MiB")
     assert made.new_requests == [row]
     assert "New requests of containers" in approval_html(made)
     assert "| default/web | app | 2000m | 250m | 2,048 MiB | 250 MiB |" in markdown(made, "x")
 
 
-@pytest.mark.parametrize(
-    ("file", "size", "requests"),
-    [
-        ("vpa.json", (750, 506), {"app": {"cpu": "250m", "memory": "250Mi"}}),
-        (
-            "vpa_both.json",
-            (750, 762),
-            {"app": {"cpu": "250m", "memory": "250Mi"}, "proxy": {"memory": "512Mi"}},
-        ),
-    ],
-)
-def test_cases_from_outside(
-    file: str, size: tuple[int, int], requests: Targets, kubernetes_data: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("file", "name"), [("vpa.json", "one of two"), ("vpa_both.json", "both")])
+def test_cases_from_outside(file: str, name: str, kubernetes_data: Path, tmp_path: Path) -> None:
+    *_, size, requests = CASES[name]
     folder = kubernetes_data / "kubernetes_cases"
     objects = json.loads((folder / "vpa_cluster.json").read_text())["items"]
-    written(tmp_path / "cluster.json", objects)
     done = imported(tmp_path, objects, new_requests=read_new_requests(folder / file))
     record = services(done)["web-7d9f-0"]
     assert (record["new_cpu_millicores"], record["new_memory_mib"]) == size

@@ -29,30 +29,20 @@ def write(tmp_path: Path) -> Write:
     return writer
 
 
+#: The column of a price in tables of our own.
+USD = "on_demand_usd_per_hour"
 ON_DEMAND = json.dumps(
     {"usd_per_hour": {"us-east-1": {"m5.large": 0.096, "m5.xlarge": 0.192, "t3.nano": 0.0052}}},
     indent=1,
 )
+RANGES = ((0, "<5%", 5), (1, "5-10%", 11), (4, ">20%", 100))
+SIZES = (("m5.large", 2, 8.0, 60, 1), ("m5.xlarge", 4, 16.0, 70, 4), ("gone", 1, 1, 50, 0))
 ADVISOR = json.dumps(
     {
-        "ranges": [
-            {"index": 0, "label": "<5%", "max": 5},
-            {"index": 1, "label": "5-10%", "max": 11},
-            {"index": 4, "label": ">20%", "max": 100},
-        ],
-        "instance_types": {
-            "m5.large": {"cores": 2, "ram_gb": 8.0},
-            "m5.xlarge": {"cores": 4, "ram_gb": 16.0},
-            "gone": {"cores": 1, "ram_gb": 1},
-        },
+        "ranges": [{"index": k, "label": label, "max": most} for k, label, most in RANGES],
+        "instance_types": {name: {"cores": c, "ram_gb": gib} for name, c, gib, _, _ in SIZES},
         "spot_advisor": {
-            "us-east-1": {
-                "Linux": {
-                    "m5.large": {"s": 60, "r": 1},
-                    "m5.xlarge": {"s": 70, "r": 4},
-                    "gone": {"s": 50, "r": 0},
-                }
-            }
+            "us-east-1": {"Linux": {name: {"s": s, "r": r} for name, _, _, s, r in SIZES}}
         },
     },
     indent=1,
@@ -63,19 +53,11 @@ def test_on_demand_and_advisor_together(write: Write) -> None:
     """Spot is on demand less the saving; interruption is the upper end of its class."""
     notes = Notes()
     book = read_prices([write("a.json", ADVISOR), write("o.json", ON_DEMAND)], notes)
-    large = {
-        "cpu_cores": 2.0,
-        "memory_gib": 8.0,
-        "on_demand_usd_per_hour": 0.096,
-        "spot_usd_per_hour": 0.0384,
-        "spot_interruption": 0.10,
-    }
+    large = {"cpu_cores": 2.0, "memory_gib": 8.0, USD: 0.096, "spot_usd_per_hour": 0.0384}
+    large["spot_interruption"] = 0.10
     offers = {size: {k: float(v) for k, v in o.items()} for (_, size), o in book.offers.items()}
-    assert (
-        offers["m5.large"] == large
-        and offers["m5.xlarge"]["spot_interruption"] == 0.25
-        and set(offers) == {"m5.large", "m5.xlarge", "t3.nano"}
-    )
+    assert offers["m5.large"] == large and offers["m5.xlarge"]["spot_interruption"] == 0.25
+    assert offers.keys() == {"m5.large", "m5.xlarge", "t3.nano"}
     assert "us-east-1 gone" in dict(notes.of("left-out"))["spot savings without an on-demand price"]
     own = {"location": "us-east-1", "size": "m5.large", **large}
     text = json.dumps({"format": "placeopt/prices@1", "offers": [own], "nodes": {"rack-7": 0.21}})
@@ -88,9 +70,8 @@ def test_on_demand_and_advisor_together(write: Write) -> None:
 def test_the_karpenter_table(kubernetes_data: Path) -> None:
     """1,367 prices of us-east-1."""
     book = read_prices([kubernetes_data / "aws_price" / "ondemand_karpenter.json"], Notes())
-    assert len(book.offers) == 1367 and book.offers["us-east-1", "m5.large"] == {
-        "on_demand_usd_per_hour": Decimal("0.096")
-    }
+    assert len(book.offers) == 1367
+    assert book.offers["us-east-1", "m5.large"] == {USD: Decimal("0.096")}
 
 
 def test_opencost_and_plain_tables(write: Write) -> None:
@@ -101,46 +82,29 @@ def test_opencost_and_plain_tables(write: Write) -> None:
         ",rack-7,,node,metadata.name,,0.21,\n,c5.large,us-east-2,node,metadata.labels.node.kubernetes.io/instance-type,,0.085,\n"
         ",pvc-1,us-east-2,pv,metadata.name,,0.001,\n"
     )
-    plain = (
-        "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour\nus-east-2,m5.large,2,8,0.09\n"
-    )
+    plain = f"location,size,cpu_cores,memory_gib,{USD}\nus-east-2,m5.large,2,8,0.09\n"
     notes = Notes()
     book = read_prices([write("opencost.csv", text), write("plain.csv", plain)], notes)
     assert book.nodes == {"rack-7": Decimal("0.21")}
-    assert {size: float(o["on_demand_usd_per_hour"]) for (_, size), o in book.offers.items()} == {
-        "m5.large": 0.09,
-        "c5.large": 0.085,
-    }
+    found = {size: float(o[USD]) for (_, size), o in book.offers.items()}
+    assert found == {"m5.large": 0.09, "c5.large": 0.085}
     assert any("the later counts" in text for text, _ in notes.of("assumption"))
 
 
 def test_percentages_come_before_fixed_amounts() -> None:
     """Whatever the order in which they are given; a price that is set comes first; none below 0."""
     for texts in (("*=-20%", "m5.*=+0.05"), ("m5.*=+0.05", "*=-20%")):
-        book = PriceBook({("us", "m5.large"): {"on_demand_usd_per_hour": Decimal("1")}})
+        book = PriceBook({("us", "m5.large"): {USD: Decimal("1")}})
         apply(book, [overlay(t) for t in texts], Notes())
-        assert book.offers["us", "m5.large"]["on_demand_usd_per_hour"] == Decimal("0.85")
-    book = PriceBook(
-        {
-            ("us", "a"): {
-                "on_demand_usd_per_hour": Decimal("1"),
-                "spot_usd_per_hour": Decimal("0.5"),
-                "spot_interruption": Decimal("0.1"),
-            },
-            ("eu", "a"): {"on_demand_usd_per_hour": Decimal("1")},
-        }
-    )
-    apply(
-        book,
-        [overlay("us/a:spot=-50%"), overlay("eu/*=-3"), overlay("a=0.4"), overlay("*=+10%")],
-        Notes(),
-    )
+        assert book.offers["us", "m5.large"][USD] == Decimal("0.85")
+    spot = {"spot_usd_per_hour": Decimal("0.5"), "spot_interruption": Decimal("0.1")}
+    one = {USD: Decimal("1")}
+    book = PriceBook({("us", "a"): one | spot, ("eu", "a"): dict(one)})
+    texts = ("us/a:spot=-50%", "eu/*=-3", "a=0.4", "*=+10%")
+    apply(book, [overlay(t) for t in texts], Notes())
     us, eu = book.offers["us", "a"], book.offers["eu", "a"]
-    assert (us["on_demand_usd_per_hour"], us["spot_usd_per_hour"]) == (
-        Decimal("0.44"),
-        Decimal("0.22"),
-    ) and eu["on_demand_usd_per_hour"] == 0
-    assert "spot_usd_per_hour" not in eu
+    assert (us[USD], us["spot_usd_per_hour"]) == (Decimal("0.44"), Decimal("0.22"))
+    assert eu[USD] == 0 and "spot_usd_per_hour" not in eu
 
 
 def test_overlays_against_fractions() -> None:
@@ -149,71 +113,46 @@ def test_overlays_against_fractions() -> None:
     for _ in range(200):
         base = Fraction(int(rng.integers(1, 10**6)), 10**4)
         percents, fixed = rng.integers(-50, 51, 2).tolist(), rng.integers(-99, 100, 2).tolist()
-        book = PriceBook(
-            {
-                ("us", "a"): {
-                    "on_demand_usd_per_hour": Decimal(base.numerator) / Decimal(base.denominator)
-                }
-            }
-        )
-        texts = [f"a={p:+d}%" for p in percents] + [
-            f"a={'-' if f < 0 else '+'}0.{abs(f):02d}" for f in fixed
-        ]
+        price = Decimal(base.numerator) / Decimal(base.denominator)
+        book = PriceBook({("us", "a"): {USD: price}})
+        texts = [f"a={p:+d}%" for p in percents]
+        texts += [f"a={'-' if f < 0 else '+'}0.{abs(f):02d}" for f in fixed]
         apply(book, [overlay(texts[k]) for k in rng.permutation(4)], Notes())
         exact = base
         for p in percents:
             exact *= Fraction(100 + p, 100)
         exact = max(Fraction(0), exact + Fraction(sum(fixed), 100))
-        assert abs(Fraction(book.offers["us", "a"]["on_demand_usd_per_hour"]) - exact) <= Fraction(
-            1, 10**9
-        )
+        found = Fraction(book.offers["us", "a"][USD])
+        assert abs(found - exact) <= Fraction(1, 10**9)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "m5",
-        "=+1%",
-        "m5=",
-        "m5=10%",
-        "m5=abc",
-        "m5:monthly=+1%",
-        "m5=1e9999",
-        "m5=+-1",
-        "m5=NaN%",
-        "m5=" + "9" * 99,
-    ],
-)
+ODD = ("m5", "=+1%", "m5=", "m5=10%", "m5=abc", "m5:monthly=+1%", "m5=1e9999", "m5=+-1", "m5=NaN%")
+
+
+@pytest.mark.parametrize("text", [*ODD, "m5=" + "9" * 99])
 def test_odd_overlays(text: str) -> None:
     """Say what is legal."""
     with pytest.raises(UsageError, match="legal: SIZE=CHANGE"):
         overlay(text)
 
 
+ADVICE = '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n'
+ADVICE += ' "ranges": [], "instance_types": {}}'
+HEAD = f"location,size,{USD}\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        (
-            "a.csv",
-            "location,size,on_demand_usd_per_hour\nus,m5,-1\n",
-            "line 2: on_demand_usd_per_hour is '-1'",
-        ),
-        (
-            "a.csv",
-            "location,size,on_demand_usd_per_hour\nus,m5,nan\n",
-            "line 2: on_demand_usd_per_hour is 'nan'",
-        ),
-        ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5,1e999999999\n", "line 2"),
-        (
-            "a.csv",
-            "location,size,on_demand_usd_per_hour\nus,<script>,1\n",
-            "line 2: size is '<script>'",
-        ),
-        ("a.csv", "location,size,on_demand_usd_per_hour\nus,m5\n", "line 2: 2 cells"),
+        ("a.csv", f"{HEAD}us,m5,-1\n", f"line 2: {USD} is '-1'"),
+        ("a.csv", f"{HEAD}us,m5,nan\n", f"line 2: {USD} is 'nan'"),
+        ("a.csv", f"{HEAD}us,m5,1e999999999\n", "line 2"),
+        ("a.csv", f"{HEAD}us,<script>,1\n", "line 2: size is '<script>'"),
+        ("a.csv", f"{HEAD}us,m5\n", "line 2: 2 cells"),
         ("a.csv", "location,size,price\nus,m5,1\n", "line 1: column 'price' is unknown"),
         ("a.csv", "location,size\nus,m5\n", "line 2: neither a price nor a size"),
-        ("a.csv", 'location,size,on_demand_usd_per_hour\nus,"m5,1\n', "line 1: not CSV"),
-        ("a.csv", "location,size,on_demand_usd_per_hour\n", "line 1: no prices"),
+        ("a.csv", f'{HEAD}us,"m5,1\n', "line 1: not CSV"),
+        ("a.csv", HEAD, "line 1: no prices"),
         (
             "a.csv",
             "InstanceID,AssetClass,MarketPriceHourly\nx,node,\n",
@@ -229,12 +168,7 @@ def test_odd_overlays(text: str) -> None:
         ("a.json", '{"usd_per_hour": {"us": {"<b>": 1}}}', "is no name of a place or a machine"),
         ("a.json", '{"usd_per_hour": {}}', "line 1: no prices"),
         ("a.json", "[1, 2]", "line 1: not a file of prices"),
-        (
-            "a.json",
-            '{"spot_advisor": {"us": {"Linux": {"m5": {"s": 60, "r": 7}}}},\n'
-            ' "ranges": [], "instance_types": {}}',
-            "the range 7",
-        ),
+        ("a.json", ADVICE, "the range 7"),
         (
             "a.json",
             '{"spot_advisor": {}, "ranges": [{"index": 0, "label": "often"}]}',
@@ -249,6 +183,4 @@ def test_what_is_wrong_with_a_table(write: Write, name: str, text: str, says: st
     path = write(name, text)
     with pytest.raises(DocumentError) as error:
         read_prices([path], Notes())
-    assert (
-        str(path) in str(error.value) and says in str(error.value) and "line " in str(error.value)
-    )
+    assert all(part in str(error.value) for part in (str(path), says, "line "))
