@@ -7,11 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from little_clusters import Json, container, deployment, imported, node, services, texts
+from little_clusters import (
+    Json,
+    bought,
+    container,
+    deployment,
+    expression,
+    imported,
+    may_go,
+    needs,
+    node,
+    node_pool,
+    services,
+    texts,
+)
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.candidates import read_candidates
-from placeopt.kubernetes.importing import Imported
 from placeopt.kubernetes.machines import of_machine_type
 from placeopt.kubernetes.notes import Notes
 
@@ -42,19 +54,16 @@ AMD = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ARM)
-def test_arm_by_name(kind: str) -> None:
-    assert of_machine_type(kind) == "arm64"
+#: Names that no provider gives.
+NONE = ("", "rack-7", "big", "small.x", "kwok", "node_1", "m6g")
 
 
-@pytest.mark.parametrize("kind", AMD)
-def test_amd_by_name(kind: str) -> None:
-    assert of_machine_type(kind) == "amd64"
-
-
-@pytest.mark.parametrize("kind", ["", "rack-7", "big", "small.x", "kwok", "node_1", "m6g"])
-def test_names_that_no_provider_gives(kind: str) -> None:
-    assert of_machine_type(kind) is None
+@pytest.mark.parametrize(
+    ("kind", "arch"),
+    [(k, a) for a, kinds in (("arm64", ARM), ("amd64", AMD), (None, NONE)) for k in kinds],
+)
+def test_architecture_by_name(kind: str, arch: str | None) -> None:
+    assert of_machine_type(kind) == arch
 
 
 def test_every_machine_of_a_price_list(kubernetes_data: Path) -> None:
@@ -127,17 +136,12 @@ def test_node_pools_choose_by_architecture(
         "location,size,cpu_cores,memory_gib,on_demand_usd_per_hour\n"
         "us-east-1,m5.large,2,8,0.096\nus-east-1,m6g.large,2,8,0.077\n"
     )
-    term = {"key": "kubernetes.io/arch", "operator": "In", "values": wanted}
-    spec = {"requirements": [term] if wanted else []}
-    pool = {"kind": "NodePool", "metadata": {"name": "x"}, "spec": {"template": {"spec": spec}}}
-    (tmp_path / "np.json").write_text(json.dumps(pool))
-    done = imported(
-        tmp_path,
-        [node("n1"), *deployment("web", ["n1"])],
-        files={"prices": [tmp_path / "p.csv"], "candidates": tmp_path / "np.json"},
-        missing_prices="default=0.2",
-    )
-    assert {n["machine_type"] for n in done.document["nodes"] if n.get("candidate")} == kinds
+    terms = [expression("kubernetes.io/arch", "In", *wanted)] if wanted else []
+    (tmp_path / "np.json").write_text(json.dumps(node_pool(*terms)))
+    files = {"prices": [tmp_path / "p.csv"], "candidates": tmp_path / "np.json"}
+    objects = [node("n1"), *deployment("web", ["n1"])]
+    done = imported(tmp_path, objects, files=files, missing_prices="default=0.2")
+    assert {n["machine_type"] for n in bought(done)} == kinds
 
 
 # -- images ----------------------------------------------------------------------------------------
@@ -147,9 +151,7 @@ SELECTS = {"nodeSelector": {"kubernetes.io/arch": "amd64"}}
 
 
 def asks_for(*values: str) -> Json:
-    term = {"key": "kubernetes.io/arch", "operator": "In", "values": list(values)}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [term]}]}
-    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}}
+    return needs(expression("kubernetes.io/arch", "In", *values))
 
 
 def unready(objects: list[Json]) -> list[Json]:
@@ -159,23 +161,17 @@ def unready(objects: list[Json]) -> list[Json]:
     return objects
 
 
+OTHER = deployment("api", ["n2"], [container("other")])
+SAME, BOTH = deployment("api", ["n2"]), {"n1", "n2"}
 #: Objects beside two nodes -> where web-7d9f-0 may go, and whether its images are named.
 WHERE: dict[str, tuple[list[Json], set[str], bool]] = {
     "amd64 alone": (deployment("web", ["n1"]), {"n1"}, True),
     "arm64 alone": (deployment("web", ["n2"]), {"n2"}, True),
-    "a sibling on the other": (deployment("web", ["n1", "n2"]), {"n1", "n2"}, False),
-    "the same image elsewhere": (
-        deployment("web", ["n1"]) + deployment("api", ["n2"]),
-        {"n1", "n2"},
-        False,
-    ),
-    "another image elsewhere": (
-        deployment("web", ["n1"]) + deployment("api", ["n2"], [container("other")]),
-        {"n1"},
-        True,
-    ),
+    "a sibling on the other": (deployment("web", ["n1", "n2"]), BOTH, False),
+    "the same image elsewhere": (deployment("web", ["n1"]) + SAME, BOTH, False),
+    "another image elsewhere": (deployment("web", ["n1"]) + OTHER, {"n1"}, True),
     "one of two images": (
-        deployment("web", ["n1"], [container(), container("proxy")]) + deployment("api", ["n2"]),
+        deployment("web", ["n1"], [container(), container("proxy")]) + SAME,
         {"n1"},
         True,
     ),
@@ -185,15 +181,11 @@ WHERE: dict[str, tuple[list[Json], set[str], bool]] = {
         True,
     ),
     "it selects amd64": (deployment("web", ["n1"], **SELECTS), {"n1"}, False),
-    "it asks for either": (
-        deployment("web", ["n1"], **asks_for("amd64", "arm64")),
-        {"n1", "n2"},
-        False,
-    ),
+    "it asks for either": (deployment("web", ["n1"], **asks_for("amd64", "arm64")), BOTH, False),
     "it asks for arm64": (deployment("web", ["n2"], **asks_for("arm64")), {"n2"}, False),
     "it waits, and nobody runs it": (
         deployment("web", [None]) + deployment("api", ["n1"], [container("other")]),
-        {"n1", "n2"},
+        BOTH,
         False,
     ),
     "it waits beside another": (
@@ -202,19 +194,14 @@ WHERE: dict[str, tuple[list[Json], set[str], bool]] = {
         True,
     ),
 }
-
-
-def may_go(done: Imported, name: str = "web-7d9f-0") -> set[str]:
-    record = services(done)[name]
-    every = [n["name"] for n in done.document["nodes"]]
-    return set(done.document["node_sets"][record["allowed"]] if "allowed" in record else every)
+WEB = "web-7d9f-0"
 
 
 @pytest.mark.parametrize("case", WHERE)
 def test_pods_keep_to_what_runs_their_images(case: str, tmp_path: Path) -> None:
     objects, where, named = WHERE[case]
     done = imported(tmp_path, [AMD_NODE, ARM_NODE, *objects])
-    assert may_go(done) == where
+    assert may_go(done, WEB) == where
     told = [subjects for text, subjects in done.notes.of("assumption") if "not known to" in text]
     assert any("default/web" in subjects for subjects in told) == named
 
@@ -223,7 +210,7 @@ def test_pods_keep_to_what_runs_their_images(case: str, tmp_path: Path) -> None:
 def test_they_may_go_anywhere_if_that_is_said(case: str, tmp_path: Path) -> None:
     """Their images are named all the same."""
     done = imported(tmp_path, [AMD_NODE, ARM_NODE, *WHERE[case][0]], any_architecture=True)
-    assert may_go(done) == {"n1", "n2"}
+    assert may_go(done, WEB) == {"n1", "n2"}
     assert "not known to run on" in texts(done, "assumption")
 
 
@@ -233,10 +220,9 @@ def test_machines_to_buy_of_another_architecture(tmp_path: Path) -> None:
     rows = "m6g.xlarge,4,16Gi,,0.1,2,,\nm6i.xlarge,4,16Gi,,0.2,1,,"
     files = {"candidates": candidates(tmp_path, rows)}
     done = imported(tmp_path, objects, files=files, missing_prices="default=0.3")
-    assert may_go(done) == {"n1", "buy-m6i.xlarge-1"}
-    assert "pods whose images are not known to run on arm64 stay off it" in texts(
-        done, "assumption"
-    )
+    assert may_go(done, WEB) == {"n1", "buy-m6i.xlarge-1"}
+    said = "pods whose images are not known to run on arm64 stay off it"
+    assert said in texts(done, "assumption")
     assert "node_sets" not in imported(tmp_path, objects).document
 
 
@@ -249,7 +235,7 @@ def test_other_limits_stay(tmp_path: Path) -> None:
         node("n3"),
         *deployment("web", ["n1"], nodeSelector=labels),
     ]
-    assert may_go(imported(tmp_path, objects)) == {"n1"}
+    assert may_go(imported(tmp_path, objects), WEB) == {"n1"}
 
 
 def test_a_table_of_nodes_knows_its_machines(tmp_path: Path) -> None:

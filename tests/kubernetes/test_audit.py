@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from held_clusters import node, pod
+from little_clusters import expression, homes, needs, stays
+from little_clusters import texts as notes
 from typer.testing import CliRunner
 
 from placeopt import api
 from placeopt.cli import app
 from placeopt.core.errors import DocumentError, InfeasibleInstanceError
-from placeopt.kubernetes.admission import PodSize
-from placeopt.kubernetes.given import NewRequests
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.names import DUMP, KINDS, RESOURCES
 from placeopt.kubernetes.options import ImportOptions
-
-Json = dict[str, Any]
 
 
 @pytest.fixture
@@ -33,18 +32,10 @@ def audit(kubernetes_data: Path) -> Path:
 
 
 def read(
-    path: Path, to: str = "rolling-update", nodes: Path | None = None, **more: Any
+    *paths: Path, to: str = "rolling-update", nodes: Path | None = None, **more: Any
 ) -> Imported:
-    options = ImportOptions(rules=MovingRules(), **more)
-    return import_files([path], to, options, nodes=nodes)
-
-
-def notes(done: Imported, topic: str) -> str:
-    return "; ".join(f"{text}: {', '.join(who)}" for text, who in done.notes.of(topic))
-
-
-def homes(done: Imported) -> dict[str, str | None]:
-    return {m["name"]: m["node"] for a in done.document["applications"] for m in a["microservices"]}
+    options = ImportOptions(rules=MovingRules(), **more.pop("options", {}))
+    return import_files(list(paths), to, options, nodes=nodes, **more)
 
 
 def ends(done: Imported) -> dict[str, str]:
@@ -59,18 +50,8 @@ def ends(done: Imported) -> dict[str, str]:
     return place  # type: ignore[return-value]
 
 
-def stay(done: Imported) -> set[str]:
-    return {
-        m["name"]
-        for a in done.document["applications"]
-        for m in a["microservices"]
-        if a.get("reschedulable") is False or m.get("pinned")
-    }
-
-
 def test_1_temporal_names_the_rules_that_it_drops(audit: Path) -> None:
-    options = ImportOptions(rules=MovingRules())
-    done = import_files([audit / "tt.yaml"], "temporal", options, prices=[audit / "pp.csv"])
+    done = read(audit / "tt.yaml", to="temporal", prices=[audit / "pp.csv"])
     said = notes(done, "not-expressed")
     for word in ("affinity to other pods", "nvidia.com/gpu", "node selectors"):
         assert word in said
@@ -109,27 +90,14 @@ def test_5_workloads_without_a_spread_are_named(audit: Path) -> None:
 
 def test_6_readiness_is_read(audit: Path) -> None:
     done = read(audit / "unready.json")
-    assert len(stay(done)) == 2 and "not ready" in notes(done, "pinned")
-
-
-def test_7_what_waits_is_demand(audit: Path) -> None:
-    for file, name in (("pending.json", "web-abc12-3"), ("whatif.json", "new-1")):
-        done = read(audit / file)
-        assert homes(done)[name] is None
-        assert set(ends(done).values()) <= {n["name"] for n in done.document["nodes"]}
+    assert len(stays(done)) == 2 and "not ready" in notes(done, "pinned")
 
 
 def test_8_candidate_nodes_carry_daemon_sets(audit: Path) -> None:
     table = audit / "cand2.csv"
-    done = read(audit / "dscand.json", nodes=table, missing_prices="default=1")
+    done = read(audit / "dscand.json", nodes=table, options={"missing_prices": "default=1"})
     assert "DaemonSets on nodes of a table" in notes(done, "capacity")
     assert {n["name"]: n["cpu_millicores"] for n in done.document["nodes"]}["new-1"] == 2600
-
-
-@pytest.mark.parametrize("file", ["dnd30m", "nodenotouch", "nodenotouch2", "dra"])
-def test_9_protection_is_heeded(audit: Path, file: str) -> None:
-    done = read(audit / f"{file}.json")
-    assert stay(done) and notes(done, "pinned")
 
 
 def test_9_resources_and_systems_bind(audit: Path) -> None:
@@ -147,22 +115,13 @@ def test_9_resources_and_systems_bind(audit: Path) -> None:
 
 def test_10_requests_default_to_limits(audit: Path) -> None:
     for file, size in (("initlimits.yaml", (2000, 2048)), ("limitsonly.yaml", None)):
-        done = import_files(
-            [audit / file, audit / "nodes2.json"],
-            "rolling-update",
-            ImportOptions(rules=MovingRules()),
-        )
+        done = read(audit / file, audit / "nodes2.json")
         for a in done.document["applications"]:
             for m in a["microservices"]:
                 assert size is None or (m["cpu_millicores"], m["memory_mib"]) == size
                 assert m["cpu_millicores"] > 0
     done = read(audit / "limitrange.json")
     assert "LimitRange" in notes(done, "assumption")
-
-
-@pytest.mark.parametrize("file", ["customowner2", "rollout3"])
-def test_11_foreign_owners_are_pinned(audit: Path, file: str) -> None:
-    assert "cannot move pod by pod" in notes(read(audit / f"{file}.json"), "pinned")
 
 
 def test_12_all_that_no_node_can_run_is_named(audit: Path, tmp_path: Path) -> None:
@@ -179,20 +138,9 @@ def test_12_all_that_no_node_can_run_is_named(audit: Path, tmp_path: Path) -> No
     with pytest.raises(InfeasibleInstanceError) as caught:
         read(file)
     assert all(name in str(caught.value) for name in ("huge-a-1", "huge-b-1"))
-    done = read(file, leave_out=True)
+    done = read(file, options={"leave_out": True})
     assert "huge-a-1" in notes(done, "left-out") and "huge-b-1" in notes(done, "left-out")
     assert "new-1" in homes(done) and "huge-a-1" not in homes(done)
-
-
-def test_13_pods_of_stateful_sets_stay_and_keep_their_size(audit: Path) -> None:
-    new = NewRequests(pods={("default", "db"): PodSize(50, 64 << 20)})
-    done = read(audit / "stsonly.json", new_requests=new)
-    assert len(stay(done)) == 2
-    assert "cannot start before the old one ends" in notes(done, "pinned")
-
-
-def test_14_budgets_do_not_pin_what_is_not_evicted(audit: Path) -> None:
-    assert not stay(read(audit / "single.json"))
 
 
 def test_16_pods_on_lost_nodes_are_named(audit: Path) -> None:
@@ -200,44 +148,29 @@ def test_16_pods_on_lost_nodes_are_named(audit: Path) -> None:
         read(audit / "lostnode.json")
 
 
-def test_17_identical_objects_are_one(audit: Path, tmp_path: Path) -> None:
-    assert homes(read(audit / "duplicate.json"))
+def test_17_empty_lists_and_workloads_of_others(audit: Path, tmp_path: Path) -> None:
     empty = tmp_path / "empty.json"
     empty.write_text(json.dumps({"apiVersion": "v1", "kind": "PodList", "items": []}))
-    done = import_files(
-        [audit / "single.json", empty], "rolling-update", ImportOptions(rules=MovingRules())
-    )
-    assert "PodList" not in notes(done, "ignored")
+    assert "PodList" not in notes(read(audit / "single.json", empty), "ignored")
     custom = tmp_path / "rollout.json"
     made = {"metadata": {"name": "r"}, "spec": {"replicas": 2, "template": {"spec": {}}}}
     custom.write_text(json.dumps({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", **made}))
-    done = import_files(
-        [audit / "single.json", custom], "rolling-update", ImportOptions(rules=MovingRules())
-    )
-    assert "Rollout may make pods" in notes(done, "left-out")
+    assert "Rollout may make pods" in notes(read(audit / "single.json", custom), "left-out")
 
 
 def test_17_objects_may_come_as_a_stream(tmp_path: Path) -> None:
     """One JSON document behind the other, as kubectl prints them; faults name their line."""
-    room = {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}}
-    node = {"kind": "Node", "metadata": {"name": "n1"}, "status": room}
-    container = {"name": "c", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
-    pod = {
-        "kind": "Pod",
-        "metadata": {"name": "w-1", "namespace": "shop"},
-        "spec": {"nodeName": "n1", "containers": [container]},
-    }
-    stream = tmp_path / "stream.json"
-    stream.write_text(f"{json.dumps(node, indent=1)}\n{json.dumps(pod)}\n\n")
+    first, web, stream = node("n1"), pod("w-1", "n1"), tmp_path / "stream.json"
+    stream.write_text(f"{json.dumps(first, indent=1)}\n{json.dumps(web)}\n\n")
     assert homes(read(stream))
-    container["resources"]["requests"]["cpu"] = "lots"
-    stream.write_text(f"{json.dumps(node)}\n\n{json.dumps(pod)}{json.dumps(node)}")
+    web["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "lots"
+    stream.write_text(f"{json.dumps(first)}\n\n{json.dumps(web)}{json.dumps(first)}")
     with pytest.raises(DocumentError, match=r"line 3, spec.containers.* 'lots' is no quantity"):
         read(stream)
     stream.write_text("{}\n" * 100_001)
     with pytest.raises(DocumentError, match="more than 100,000 JSON documents; give one list"):
         read(stream)
-    stream.write_text(f"{json.dumps(node)}\n{json.dumps(pod)[:-1]}")
+    stream.write_text(f"{json.dumps(first)}\n{json.dumps(web)[:-1]}")
     with pytest.raises(DocumentError, match="line 2: not JSON: Extra data"):
         read(stream)
 
@@ -268,19 +201,12 @@ def test_18_the_docs_say_what_to_read() -> None:
 def test_copies_of_an_earlier_plan_may_move_again(audit: Path, tmp_path: Path) -> None:
     """A script binds its copies to their nodes; what they are made from is not bound."""
     objects = json.loads((audit / "softspread.json").read_text())
-    pod = next(o for o in objects["items"] if o["kind"] == "Pod")
-    node = pod["spec"]["nodeName"]
-    field = {"key": "metadata.name", "operator": "In", "values": [node]}
-    pod["spec"]["affinity"] = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [{"matchFields": [field]}]
-            }
-        }
-    }
+    copy = next(o for o in objects["items"] if o["kind"] == "Pod")
+    at = copy["spec"]["nodeName"]
+    copy["spec"] |= needs(expression("metadata.name", "In", at), fields=True)
     file = tmp_path / "moved.json"
     for bound in (False, True):
         if bound:
-            pod["metadata"]["annotations"] = {"placeopt-bound": node}
+            copy["metadata"]["annotations"] = {"placeopt-bound": at}
         file.write_text(json.dumps(objects))
         assert ("node_sets" in read(file).document) is not bound

@@ -9,7 +9,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from little_clusters import Json, container, deployment, ended, imported, node, texts
+from little_clusters import (
+    KIND_KEY,
+    ZONE_KEY,
+    Json,
+    container,
+    deployment,
+    ended,
+    expression,
+    homes,
+    imported,
+    node,
+    node_pool,
+    texts,
+)
+from little_clusters import bought as new_of
 
 from placeopt import api
 from placeopt.core.errors import InfeasibleInstanceError, UsageError
@@ -17,7 +31,6 @@ from placeopt.kubernetes.export.script import document
 from placeopt.kubernetes.importing import Imported
 
 POOL, LEASE = "karpenter.sh/nodepool", "karpenter.sh/capacity-type"
-KIND, ZONE = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone"
 #: Machine type -> cores, GiB, USD/h on demand, USD/h spot.
 MACHINES = {
     "m5.large": (2, 8, 0.096, 0.03),
@@ -43,12 +56,8 @@ def tables(folder: Path, pools: list[Json] | None = None) -> Json:
 
 def pool(name: str, limits: Json, kinds: list[str]) -> Json:
     """Return a NodePool for machine types, on demand and spot, in one zone."""
-    terms = [
-        {"key": KIND, "operator": "In", "values": kinds},
-        {"key": ZONE, "operator": "In", "values": ["us-east-1a"]},
-    ]
-    spec = {"limits": limits, "template": {"spec": {"requirements": terms}}}
-    return {"kind": "NodePool", "metadata": {"name": name}, "spec": spec}
+    terms = expression(KIND_KEY, "In", *kinds), expression(ZONE_KEY, "In", "us-east-1a")
+    return node_pool(*terms, name=name, limits=limits)
 
 
 def machine(name: str, kind: str, labels: Json | None = None) -> Json:
@@ -80,8 +89,7 @@ def used_by(done: Imported) -> list[set[str]]:
     for point in api.solve(done.problem, "repack", seed=1, restarts=1).points:
         assert done.problem.evaluate(point.plan).feasible
         steps = document(done.problem, point.plan, done.origin)
-        listed = (m for a in done.document["applications"] for m in a["microservices"])
-        ends = {m["name"]: m["node"] for m in listed}
+        ends = homes(done)
         visited = {step["to"] for step in steps["steps"]}
         ends |= {step["microservice"]: step["to"] for step in steps["steps"]}
         found.append({name for name in (set(ends.values()) | visited) if name is not None})
@@ -128,11 +136,11 @@ def test_limits_hold_over_all_machine_types_and_nodes_of_now(seed: int, tmp_path
     objects = crowd(rng, [{k: v for k, v in one.items() if v} for one in labels])
     done = imported(tmp_path, objects, files=tables(tmp_path, pools))
     nodes = {o["metadata"]["name"]: o["metadata"]["labels"] for o in objects if o["kind"] == "Node"}
-    bought = {n["name"]: n["machine_type"] for n in done.document["nodes"] if n.get("candidate")}
+    bought = {n["name"]: n["machine_type"] for n in new_of(done)}
     plans = used_by(done)
     for one in pools:
         mine = one["metadata"]["name"]
-        there = [labels[KIND] for labels in nodes.values() if labels.get(POOL) == mine]
+        there = [labels[KIND_KEY] for labels in nodes.values() if labels.get(POOL) == mine]
         for used in plans:
             new = [bought[n] for n in used & bought.keys() if n.startswith(f"buy-{mine}-")]
             for key, limit in one["spec"]["limits"].items():
@@ -150,7 +158,7 @@ def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
     told = texts(done, "not-expressed")
     assert "budget nodes 0" in told and "consolidateAfter Never" in told
     cores = {"m5.large": 2, "m5.xlarge": 4}
-    bought = {n["name"]: n["machine_type"] for n in done.document["nodes"] if n.get("candidate")}
+    bought = {n["name"]: n["machine_type"] for n in new_of(done)}
     for used in used_by(done):
         assert sum(cores[bought[name]] for name in used & bought.keys()) <= 4
 
@@ -162,9 +170,8 @@ def test_what_is_used_of_a_pool_is_told(tmp_path: Path) -> None:
     cordoned["spec"]["unschedulable"] = True
     objects += [cordoned, *deployment("web", ["n0", "n1"])]
     limits = {"cpu": "8", "memory": "25Gi", "nvidia.com/gpu": "1"}
-    done = imported(
-        tmp_path, objects, files=tables(tmp_path, [pool("cheap", limits, ["m5.large"])])
-    )
+    files = tables(tmp_path, [pool("cheap", limits, ["m5.large"])])
+    done = imported(tmp_path, objects, files=files)
     told = texts(done, "kept")
     assert "cheap: 2,000m of cpu may be bought" in told
     assert "cheap: 1,024 MiB of memory may be bought" in told
@@ -196,12 +203,11 @@ def test_no_kind_of_spot_node_has_too_large_a_share(seed: int, tmp_path: Path) -
     leases = [str(rng.choice(["spot", "on-demand"])) for _ in range(int(rng.integers(2, 9)))]
     objects = crowd(rng, [{LEASE: lease} for lease in leases], waiting=int(rng.integers(2)))
     done = imported(tmp_path, objects, files=tables(tmp_path), max_spot_share=share)
-    known, bought = done.origin.nodes, set[str]()
+    known = done.origin.nodes
     spot = {n["name"]: n["machine_type"] for n in done.document["nodes"]}
-    bought = {n["name"] for n in done.document["nodes"] if n.get("candidate")}
     spot = {k: v for k, v in spot.items() if known[k].labels[LEASE] == "spot"}
     front = api.solve(done.problem, "repack", seed=1, restarts=1)
-    now = {m["node"] for a in done.document["applications"] for m in a["microservices"]}
+    now = set(homes(done).values())
     for point in front.points:
         arrays = done.problem.arrays  # type: ignore[attr-defined]
         ends = arrays.final_nodes(done.problem.steps(point.plan))  # type: ignore[attr-defined]
@@ -209,7 +215,7 @@ def test_no_kind_of_spot_node_has_too_large_a_share(seed: int, tmp_path: Path) -
         for kind, count in Counter(spot[name] for name in used & spot.keys()).items():
             added = {n for n in used - now if spot.get(n) == kind}
             assert not added or count <= max(1, int(share * len(used) + 1e-9)), (kind, used)
-    assert bought and front.points
+    assert new_of(done) and front.points
 
 
 def test_the_share_of_spot_nodes_has_its_price(tmp_path: Path) -> None:

@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from little_clusters import Json, deployment, imported, node, texts
+from little_clusters import (
+    KIND_KEY,
+    ZONE_KEY,
+    Json,
+    bought,
+    deployment,
+    expression,
+    imported,
+    needs,
+    node,
+    node_pool,
+    taint,
+    texts,
+)
 
 from placeopt.kubernetes.export.script import arrivals
 from placeopt.kubernetes.importing import Imported
@@ -18,21 +31,11 @@ TYPES = (
     "us-east-1,m5.4xlarge,16,64,0.768,0.2\n"
 )
 POOL = "karpenter.sh/nodepool"
-HARD = "requiredDuringSchedulingIgnoredDuringExecution"
+KINDS = expression(KIND_KEY, "In", "m5.large", "m5.xlarge")
 
 
-def pool(name: str = "cheap", terms: list[Json] | None = None, **spec: Any) -> Json:
-    """Return a NodePool for m5.large and m5.xlarge; `spec` may have parts of its template."""
-    kinds = {"key": "node.kubernetes.io/instance-type", "operator": "In"}
-    kinds["values"] = ["m5.large", "m5.xlarge"]  # type: ignore[assignment]
-    inside = {"requirements": [kinds, *(terms or [])], **spec.pop("inside", {})}
-    whole = {"template": {"spec": inside}, **spec}
-    return {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": name},
-        "spec": whole,
-    }
+def pool(*terms: Json, **more: Any) -> Json:
+    return node_pool(KINDS, *terms, name="cheap", **more)
 
 
 def shop(folder: Path, pools: list[Json], workload: Json | None = None, **options: Any) -> Imported:
@@ -45,32 +48,28 @@ def shop(folder: Path, pools: list[Json], workload: Json | None = None, **option
     return imported(folder, objects, files=files, **options)
 
 
-MIN_VALUES = {
-    "key": "karpenter.k8s.aws/instance-family",
-    "operator": "Exists",
-    "minValues": 2,
-}
+MIN_VALUES = expression("karpenter.k8s.aws/instance-family", "Exists") | {"minValues": 2}
 WINDOW = {"nodes": "0", "schedule": "0 9 * * mon-fri", "duration": "8h"}
+
+
+def within(**budget: Any) -> Json:
+    return {"disruption": {"budgets": [budget]}}
+
+
 #: What a NodePool says -> what is named.
 UNREAD: dict[str, tuple[Json, list[str]]] = {
     "budget of none": (
-        {"disruption": {"budgets": [{"nodes": "0"}]}},
+        within(nodes="0"),
         ["cheap: budget nodes 0", "frees no node of these NodePools by itself"],
     ),
     "budget of no share": (
-        {"disruption": {"budgets": [{"nodes": "0%"}]}},
+        within(nodes="0%"),
         ["budget nodes 0%", "frees no node"],
     ),
-    "budget of some": (
-        {"disruption": {"budgets": [{"nodes": "10%"}]}},
-        ["cheap: budget nodes 10%"],
-    ),
-    "a window": (
-        {"disruption": {"budgets": [WINDOW]}},
-        ["budget nodes 0 at 0 9 * * mon-fri for 8h"],
-    ),
+    "budget of some": (within(nodes="10%"), ["cheap: budget nodes 10%"]),
+    "a window": (within(**WINDOW), ["budget nodes 0 at 0 9 * * mon-fri for 8h"]),
     "reasons": (
-        {"disruption": {"budgets": [{"nodes": "0", "reasons": ["Drifted", "Underutilized"]}]}},
+        within(nodes="0", reasons=["Drifted", "Underutilized"]),
         ["budget nodes 0 if Drifted or Underutilized"],
     ),
     "two budgets": (
@@ -96,7 +95,7 @@ UNREAD: dict[str, tuple[Json, list[str]]] = {
         ],
     ),
     "startup taints": (
-        {"inside": {"startupTaints": [{"key": "a", "effect": "NoSchedule"}]}},
+        {"inside": {"startupTaints": taint("a")["taints"]}},
         ["startupTaints of NodePools"],
     ),
     "weight": ({"weight": 50}, ["a plan weighs prices alone: cheap: 50"]),
@@ -108,25 +107,20 @@ UNREAD: dict[str, tuple[Json, list[str]]] = {
 @pytest.mark.parametrize("case", UNREAD)
 def test_what_a_plan_does_not_keep_is_named(case: str, tmp_path: Path) -> None:
     says, named = UNREAD[case]
-    told = texts(shop(tmp_path, [pool(**says)]), "not-expressed")
+    rest = {key: value for key, value in says.items() if key != "terms"}
+    told = texts(shop(tmp_path, [pool(*says.get("terms", []), **rest)]), "not-expressed")
     assert all(part in told for part in named), told
     assert ("Karpenter's own" in told) == ("disruption" in says or "expireAfter" in str(says))
     assert ("frees no node" in told) == any("frees no node" in part for part in named)
 
 
-def term(operator: str, *values: str) -> Json:
-    one = {"key": POOL, "operator": operator, **({"values": list(values)} if values else {})}
-    terms = {"nodeSelectorTerms": [{"matchExpressions": [one]}]}
-    return {"affinity": {"nodeAffinity": {HARD: terms}}}
-
-
 #: How pods choose their NodePool -> whether it keeps its name.
 ASKING: dict[str, tuple[Json, bool]] = {
     "selector": ({"nodeSelector": {POOL: "cheap"}}, True),
-    "affinity": (term("In", "cheap"), True),
-    "affinity to one of two": (term("In", "cheap", "other"), True),
-    "affinity to another": (term("NotIn", "other"), False),
-    "affinity to any": (term("Exists"), False),
+    "affinity": (needs(expression(POOL, "In", "cheap")), True),
+    "affinity to one of two": (needs(expression(POOL, "In", "cheap", "other")), True),
+    "affinity to another": (needs(expression(POOL, "NotIn", "other")), False),
+    "affinity to any": (needs(expression(POOL, "Exists")), False),
     "nothing": ({}, False),
     "another label": ({"nodeSelector": {"kubernetes.io/os": "linux"}}, False),
 }
@@ -137,7 +131,7 @@ def test_a_name_that_pods_ask_for_is_kept(case: str, tmp_path: Path) -> None:
     """And the script waits for nodes that have it."""
     workload, kept = ASKING[case]
     done = shop(tmp_path, [pool()], workload)
-    name = next(n["name"] for n in done.document["nodes"] if n.get("candidate"))
+    name = bought(done)[0]["name"]
     node = next(n for n in done.problem.nodes if n.name == name)  # type: ignore[attr-defined]
     (wanted,) = arrivals([node], done.origin)["nodes"]
     assert (wanted["labels"].get(POOL) == "cheap") == kept
@@ -153,13 +147,12 @@ def test_case_from_outside(kubernetes_data: Path, tmp_path: Path) -> None:
     assert "consolidateAfter Never, budget nodes 0" in told
 
 
-ZONE = "topology.kubernetes.io/zone"
 #: What a NodePool says of zones -> those in which it makes nodes; the cluster has a, b and c.
 ZONES: dict[str, tuple[list[Json], list[str]]] = {
     "nothing": ([], ["a", "b", "c"]),
-    "some": ([{"key": ZONE, "operator": "In", "values": ["b", "d"]}], ["b", "d"]),
-    "not one": ([{"key": ZONE, "operator": "NotIn", "values": ["b"]}], ["a", "c"]),
-    "any": ([{"key": ZONE, "operator": "Exists"}], ["a", "b", "c"]),
+    "some": ([expression(ZONE_KEY, "In", "b", "d")], ["b", "d"]),
+    "not one": ([expression(ZONE_KEY, "NotIn", "b")], ["a", "c"]),
+    "any": ([expression(ZONE_KEY, "Exists")], ["a", "b", "c"]),
 }
 
 
@@ -168,14 +161,12 @@ def test_where_a_node_pool_makes_nodes(case: str, tmp_path: Path) -> None:
     """A pod that is bound to a zone finds a machine there."""
     terms, wanted = ZONES[case]
     (tmp_path / "types.csv").write_text(TYPES)
-    (tmp_path / "pools.json").write_text(json.dumps(pool(terms=terms)))
+    (tmp_path / "pools.json").write_text(json.dumps(pool(*terms)))
     objects = [node(f"n{z}", "m5.4xlarge", zone=z) for z in "abc"] + deployment("web", ["na"])
-    objects += deployment("late", [None], nodeSelector={ZONE: "c"})
+    objects += deployment("late", [None], nodeSelector={ZONE_KEY: "c"})
     files = {"prices": [tmp_path / "types.csv"], "candidates": tmp_path / "pools.json"}
     done = imported(tmp_path, objects, files=files)
-    bought = [n for n in done.document["nodes"] if n.get("candidate")]
-    assert sorted({n["cluster"] for n in bought}) == wanted
+    assert sorted({n["cluster"] for n in bought(done)}) == wanted
     told = texts(done, "assumption")
-    assert ("they make nodes in the zones of the cluster: cheap: a, b, c" in told) == (
-        case != "some"
-    )
+    said = "they make nodes in the zones of the cluster: cheap: a, b, c"
+    assert (said in told) == (case != "some")

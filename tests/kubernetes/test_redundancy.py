@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from little_clusters import Json, deployment, imported, node
+from little_clusters import ZONE_KEY, Json, approved, deployment, imported, node
 
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Objective, Point
-from placeopt.kubernetes.approval import Approval, ApprovalPage, WorkloadPlaces, markdown
+from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.kubernetes.approval import ApprovalPage, WorkloadPlaces, markdown
 from placeopt.kubernetes.importing import Imported
 from placeopt.plot.front_scene import scene
 from placeopt.plot.scene import Words
@@ -61,24 +60,13 @@ ZONES = ("us-east-1a", "us-east-1b")
 
 def shop(folder: Path, *, zones: tuple[str | None, ...] = (*ZONES, ZONES[0])) -> Imported:
     """Import three nodes: `web` on the first two, `api` twice on the third."""
-    objects = [
-        node(f"n{k}", labels={"topology.kubernetes.io/zone": zone}) for k, zone in enumerate(zones)
-    ]
+    objects = [node(f"n{k}", labels={ZONE_KEY: zone}) for k, zone in enumerate(zones)]
     objects += deployment("web", ["n0", "n1"]) + deployment("api", ["n2", "n2"])
     return imported(folder, objects, missing_prices="default=0.1")
 
 
-def approved(done: Imported, moves: list[tuple[str, str]]) -> Approval:
-    space = done.document["applications"][0]["name"]
-    steps = [{"application": space, "microservice": m, "to": to} for m, to in moves]
-    values = done.problem.evaluate({"steps": steps}).values
-    points = (Point(values, {"steps": steps}),)
-    front = Front(done.problem.instance_name, done.problem.objectives, points)
-    return Approval(done.problem, {"steps": steps}, front, done.origin)
-
-
 def test_zones_by_name_before_and_after(tmp_path: Path) -> None:
-    made = approved(shop(tmp_path), [("web-7d9f-1", "n0")])
+    made = approved(shop(tmp_path), ("web-7d9f-1", "n0"))
     web = made.workloads[0]
     assert web.name == "default/web" and web.falls == "one zone"
     assert web.zones_before == {ZONES[0]: 1, ZONES[1]: 1} and web.zones == {ZONES[0]: 2}
@@ -91,11 +79,11 @@ def test_zones_by_name_before_and_after(tmp_path: Path) -> None:
 
 def test_what_stays_is_folded_away(tmp_path: Path) -> None:
     """The workload that moves is shown; the other one stands in a part that is closed."""
-    page = ApprovalPage(approved(shop(tmp_path), [("web-7d9f-1", "n0")])).html()
+    page = ApprovalPage(approved(shop(tmp_path), ("web-7d9f-1", "n0"))).html()
     fold = page.index("1 workload of several replicas stays as it is")
     assert page.index("default/web") < fold < page.index("default/api")
     assert "<details" in page[fold - 200 : fold]
-    page = ApprovalPage(approved(shop(tmp_path), [])).html()
+    page = ApprovalPage(approved(shop(tmp_path))).html()
     assert "2 workloads of several replicas stay as they are" in page
     assert "Replicas per node and zone" not in page
 
@@ -114,13 +102,13 @@ def test_zones_are_called_zones(zones: tuple[str | None, ...], word: str, tmp_pa
     assert done.document["cluster_word"] == word
     facts: dict[str, str] = dict(summary.instance(done.problem))  # type: ignore[arg-type]
     assert f" {word}" in facts["nodes"] and "cluster" not in facts["nodes"]
-    plan = approved(done, [("web-7d9f-1", "n0")]).problem.plan([(1, 0)])
+    plan = approved(done, ("web-7d9f-1", "n0")).problem.plan([(1, 0)])
     page = summary.plan(done.problem, plan)  # type: ignore[arg-type]
     assert f">{word}<" in page and ">cluster<" not in page
 
 
 def test_one_zone_needs_no_columns(tmp_path: Path) -> None:
-    made = approved(shop(tmp_path, zones=(ZONES[0],) * 3), [("web-7d9f-1", "n0")])
+    made = approved(shop(tmp_path, zones=(ZONES[0],) * 3), ("web-7d9f-1", "n0"))
     assert "per zone" not in ApprovalPage(made).html() and "per zone" not in markdown(made, "x")
     assert "| default/web | 2 | 1 + 1 | 2 | falls: one node |" in markdown(made, "x")
 
@@ -138,12 +126,6 @@ def test_two_numbers_need_no_space(values: list[tuple[float, ...]], planes: int)
     """What is the same in all plans is no axis; three goals have planes, the third by colour."""
     goals = tuple(Objective(name, "") for name in ("cost", "starts", "stops"))
     points = tuple(Point(v, {}) for v in values)
-    shapes = scene([Front(shop_name(), goals, points)]).shapes
+    shapes = scene([Front(InstanceName("rolling-update", "shop", "0" * 64), goals, points)]).shapes
     across = [s for s in shapes if isinstance(s, Words) and s.anchor == "middle"]
     assert sum(not s.text[0].isdigit() for s in across) == planes
-
-
-def shop_name() -> Any:
-    from placeopt.core.fronts.values import InstanceName
-
-    return InstanceName("rolling-update", "shop", "0" * 64)
