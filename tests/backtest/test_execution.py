@@ -56,19 +56,16 @@ def test_a_budget_that_refuses_blocks_nothing_else(policy: str, budgets: dict[st
 @pytest.mark.parametrize("policy", PEERS[:3])
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_no_pod_of_a_budget_of_zero_is_evicted(policy: str, count: int) -> None:
-    document = guarded({"db": 0}, count)
-    twin = played(document, policy)
-    assert (
-        twin.ledger.stopped > 0 or policy == "high-node-utilization"
-    )  # which packs from the start
+    twin = played(guarded({"db": 0}, count), policy)
+    packs_from_the_start = policy == "high-node-utilization"
+    assert twin.ledger.stopped > 0 or packs_from_the_start
     assert twin.ledger.of_workload[twin.arrays.workloads.index("db")] == 0
 
 
 @pytest.mark.parametrize("policy", PEERS[:3])
 def test_budgets_of_zero_everywhere_leave_all_in_peace(policy: str) -> None:
     """No eviction is tried: events are looks, and nothing is dropped."""
-    document = guarded({"db": 0, "web": 0})
-    ledger = played(document, policy).ledger
+    ledger = played(guarded({"db": 0, "web": 0}), policy).ledger
     assert (ledger.moved, ledger.dropped) == (0, 0)
 
 
@@ -120,53 +117,37 @@ def test_a_drain_that_is_refused_ends_and_its_node_takes_pods_again() -> None:
 # -- what is lost while a pod is moved -------------------------------------------------------------
 
 
-def test_losing_the_target_of_a_move_leaves_the_old_copy() -> None:
-    document = trace(
-        [node("a"), node("b", from_s=50)],
-        [pod("p", 1000, 0)],
-        losses=[{"node": "b", "at_s": 105}],
-        seconds=600,
-    )
-    twin = played(document, Once(100, Action("move", 0, 1)))
-    assert list(twin.on_node[0]) == [0] and not twin.waiting and not twin.down
-    assert (twin.ledger.lost, twin.ledger.down_seconds, twin.ledger.dropped) == (0, 0, 1)
-    assert twin.room.cpu.tolist() == [3000, 4000]
+MOVE = Action("move", 0, 1)
 
 
-def test_losing_the_old_node_of_a_move_stops_the_pod_until_its_copy_is_ready() -> None:
-    document = trace(
-        [node("a"), node("b", from_s=50)],
-        [pod("p", 1000, 0)],
-        losses=[{"node": "a", "at_s": 104}],
-        seconds=600,
-    )
-    twin = played(document, Once(100, Action("move", 0, 1)))
-    assert list(twin.on_node[1]) == [0]
-    assert (twin.ledger.lost, twin.ledger.down_seconds) == (1, 6)
-    assert twin.room.cpu.tolist() == [4000, 3000]
+def lost(name: str | None, at: float = 104, end: float | None = None, **more: Any) -> ClusterTrace:
+    """Return a trace of a pod on the first of three nodes, of which one is lost at a time."""
+    nodes = [node("a"), *(node(n, from_s=50) for n in ("b", "c"))]
+    losses = [{"node": name, "at_s": at}] if name else []
+    return trace(nodes, [pod("p", 1000, 0, end, **more)], losses=losses, seconds=600)
 
 
-def test_losing_another_node_leaves_a_move_alone() -> None:
-    document = trace(
-        [node("a"), node("b", from_s=50), node("c", from_s=50)],
-        [pod("p", 1000, 0)],
-        losses=[{"node": "c", "at_s": 104}],
-        seconds=600,
-    )
-    twin = played(document, Once(100, Action("move", 0, 1)))
-    assert list(twin.on_node[1]) == [0] and twin.ledger.lost == 0
+@pytest.mark.parametrize(
+    ("name", "at", "on", "figures", "free"),
+    [
+        ("b", 105, 0, (0, 0, 1), [3000, 4000, 4000]),  # the target: the old copy is left
+        ("a", 104, 1, (1, 6, 0), [4000, 3000, 4000]),  # down until its copy is ready
+        ("c", 104, 1, (0, 0, 0), [4000, 3000, 4000]),  # another one: the move goes on
+    ],
+)
+def test_losing_a_node_while_a_pod_moves(
+    name: str, at: float, on: int, figures: tuple[int, ...], free: list[int]
+) -> None:
+    twin = played(lost(name, at), Once(100, MOVE))
+    assert list(twin.on_node[on]) == [0] and not twin.waiting and not twin.down
+    ledger = twin.ledger
+    assert (ledger.lost, ledger.down_seconds, ledger.dropped) == figures
+    assert twin.room.cpu.tolist() == free
 
 
-@pytest.mark.parametrize(("work", "lost", "ends"), [(300, True, 310), (300, False, 410)])
-def test_a_job_whose_target_is_lost_goes_on_where_it_was(work, lost, ends) -> None:
+@pytest.mark.parametrize(("name", "ends"), [("b", 310), (None, 410)])
+def test_a_job_whose_target_is_lost_goes_on_where_it_was(name: str | None, ends: int) -> None:
     """Ready at 10 s, it is moved at 100 s. A copy that is ready begins anew, at 110 s."""
-    losses = [{"node": "b", "at_s": 105}] if lost else []
-    document = trace(
-        [node("a"), node("b", from_s=50)],
-        [pod("p", 1000, 0, work_s=work)],
-        losses=losses,
-        seconds=600,
-    )
     ended = []
 
     def check(twin: Twin) -> None:
@@ -174,25 +155,25 @@ def test_a_job_whose_target_is_lost_goes_on_where_it_was(work, lost, ends) -> No
         if twin.node_of[0] == -2 and not ended:
             ended.append(twin.now)
 
-    Twin(arrays_of(document), Once(100, Action("move", 0, 1)), check=check).run()
+    Twin(arrays_of(lost(name, 105, work_s=300)), Once(100, MOVE), check=check).run()
     assert ended == [ends]
 
 
-def test_a_job_that_is_done_while_it_is_moved_ends() -> None:
-    document = trace([node("a"), node("b", from_s=50)], [pod("p", 1000, 0, work_s=95)], seconds=600)
-    twin = played(document, Once(100, Action("move", 0, 1)))
-    assert twin.node_of[0] == -2 and twin.room.cpu.tolist() == [4000, 4000]
+@pytest.mark.parametrize(
+    "document", [lost(None, work_s=95), lost("b", 105, end=105)], ids=["a job", "deleted"]
+)
+def test_a_pod_that_ends_while_it_is_moved_is_gone(document: ClusterTrace) -> None:
+    """A job that is done; a pod that is deleted while its target is lost."""
+    twin = played(document, Once(100, MOVE))
+    assert twin.node_of[0] == -2 and twin.room.cpu.tolist() == [4000] * 3
     assert twin.ledger.cpu == 0
 
 
 def test_a_pod_that_starts_is_ready_where_it_was_when_the_target_of_its_move_is_lost() -> None:
     """Evicted at 100 s, moved at 105 s, its target lost at 112 s: ready at 110 s."""
-    document = trace(
-        [node("a"), node("b", from_s=102)],
-        [pod("p", 1000, 0)],
-        losses=[{"node": "b", "at_s": 112}],
-        seconds=600,
-    )
+    losses = [{"node": "b", "at_s": 112}]
+    nodes = [node("a"), node("b", from_s=102)]
+    document = trace(nodes, [pod("p", 1000, 0)], losses=losses, seconds=600)
 
     class Twice(Once):
         def decide(self, view: Any, now: float) -> list[Action]:
@@ -202,14 +183,3 @@ def test_a_pod_that_starts_is_ready_where_it_was_when_the_target_of_its_move_is_
 
     twin = played(document, Twice(100))
     assert list(twin.on_node[0]) == [0] and twin.ledger.down_seconds == 10
-
-
-def test_a_pod_deleted_while_its_target_is_lost_is_gone() -> None:
-    document = trace(
-        [node("a"), node("b", from_s=50)],
-        [pod("p", 1000, 0, 105)],
-        losses=[{"node": "b", "at_s": 105}],
-        seconds=600,
-    )
-    twin = played(document, Once(100, Action("move", 0, 1)))
-    assert twin.node_of[0] == -2 and twin.room.cpu.tolist() == [4000, 4000]

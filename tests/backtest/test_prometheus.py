@@ -45,6 +45,55 @@ def exported(folder: Path, **more: Series) -> ClusterTrace:
     return read_folder(folder)
 
 
+def test_what_an_export_tells(tmp_path: Path) -> None:
+    """Containers together, owners, rollouts, types of nodes; DaemonSets are off their room."""
+    web = {"namespace": "d", "pod": "web-7f9c6d5b8-x", "uid": "u"}
+    agent = {"namespace": "d", "pod": "agent-1", "uid": "v"}
+    owner = {"created_by_kind": "ReplicaSet", "created_by_name": "web-7f9c6d5b8", "node": "a"}
+    daemon = {"created_by_kind": "DaemonSet", "node": "a"}
+    kind = {"label_node_kubernetes_io_instance_type": "m5.xlarge"}
+    strategy = "kube_deployment_spec_strategy_rollingupdate_max"
+    of_web = {"namespace": "d", "deployment": "web"}
+    more: dict[str, Series] = {
+        "kube_pod_info": [({**web, **owner}, at(1, 2, 8)), ({**agent, **daemon}, at(1))],
+        "kube_pod_created": [(web, at(1100, 2, 8)), (agent, at(5))],
+        "kube_pod_container_resource_requests": [
+            ({**web, "resource": "cpu", "container": "a"}, at(0.5, 2, 8)),
+            ({**web, "resource": "cpu", "container": "b"}, at(0.25, 2, 8)),
+            ({**agent, "resource": "cpu", "container": "c"}, at(0.1)),
+        ],
+        "kube_node_info": [({"node": "a"}, at(1))],
+        "kube_node_labels": [({"node": "a", **kind}, at(1))],
+        f"{strategy}_surge": [(of_web, at(2))],
+        f"{strategy}_unavailable": [(of_web, at(0))],
+    }
+    trace = exported(tmp_path, **more)
+    (pod,) = trace.pods
+    assert (pod.workload, pod.cpu_millicores, pod.memory_mib) == ("d/web", 750, 200)
+    assert (pod.from_s, pod.to_s, pod.revision) == (100, 420, "web-7f9c6d5b8")
+    assert trace.rollouts["d/web"].model_dump() == {"max_surge": 2, "max_unavailable": 0}
+    assert (trace.machines[0].name, trace.machines[0].cpu_millicores) == ("m5.xlarge", 3900)
+    (tmp_path / "kube_node_info.json").unlink()
+    with pytest.raises(DocumentError, match="there is no kube_node_info; add"):
+        read_folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("metric", "series", "words"),
+    [
+        ("kube_node_info", [({}, [[0, "1"]])], ("without the label 'node'", "not a sum")),
+        ("kube_pod_info", [(UNNAMED, [[9, "NaN"]])], ("is nan", "leave")),
+        ("kube_node_info", [({"node": "a"}, [[9, "1"], [3, "1"]])], ("clock goes back", "again")),
+    ],
+)
+def test_a_malformed_export_gets_one_message(tmp_path, metric, series, words) -> None:
+    with pytest.raises(DocumentError) as error:
+        exported(tmp_path, **{metric: series})
+    message = str(error.value)
+    assert f"{metric}.json: line 1, data.result[0]" in message
+    assert all(word in message for word in words), message
+
+
 # -- ends ------------------------------------------------------------------------------------------
 
 
@@ -131,6 +180,37 @@ def test_a_pod_that_comes_again_under_its_name_is_another_one(
     )
     lives = [(pod.from_s, pod.to_s, pod.cpu_millicores) for pod in trace.pods]
     assert lives == [(0, 240, 1000), (330, None, 2000)]
+
+
+def test_series_whose_labels_change_are_one_thing(tmp_path: Path) -> None:
+    """A pod gets its node and its address; kube-state-metrics starts again; a node is replaced."""
+    pod, agent, renewed = ({"namespace": "d", "pod": name, "uid": name} for name in "pqr")
+    daemon = {"created_by_kind": "DaemonSet", "created_by_name": "logs", "node": "b"}
+    more: dict[str, Series] = {
+        "kube_pod_info": [
+            ({**pod, "node": ""}, at(1, 1, 3)),
+            ({**pod, "node": "a"}, at(1, 3, 4)),
+            ({**pod, "node": "a", "pod_ip": "10.0.0.1"}, at(1, 4, 9)),
+            ({**agent, **daemon}, at(1, 0, 5)),
+            ({**renewed, **daemon}, at(1, 5)),
+        ],
+        "kube_pod_created": [({**pod, "instance": i}, at(1060, 1, 9)) for i in "xy"],
+        "kube_pod_container_resource_requests": [
+            requests({**one, "instance": i}, 1) for one in (pod, agent, renewed) for i in "xy"
+        ],
+        "kube_node_info": [
+            ({"node": "a", "instance": "x"}, at(1, 0, 4)),
+            ({"node": "a", "instance": "y"}, at(1, 4)),
+            ({"node": "b"}, at(1, 0, 2)),
+            ({"node": "b"}, at(1, 7)),
+        ],
+    }
+    trace = exported(tmp_path, **more)
+    (one,) = trace.pods
+    assert (one.from_s, one.to_s, one.cpu_millicores) == (60, 480, 1000)
+    lives = {n.name: (n.from_s, n.to_s) for n in trace.nodes}
+    assert lives == {"a": (0, None), "b": (0, 60), "b/2": (420, None)}
+    assert sorted(m.cpu_millicores for m in trace.machines) == [3000, 4000]  # one agent at a time
 
 
 # -- requests --------------------------------------------------------------------------------------

@@ -8,19 +8,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
-from little_traces import node, pod, trace
+from little_traces import drawn_policy, node, pod, trace
 
 from placeopt.backtest import policies
 from placeopt.backtest.page import baseline, rows
 from placeopt.backtest.study import study
 from placeopt.core.errors import DocumentError
 from placeopt.core.runs.workers import Workers
-from placeopt.rl.batches import make_batch
-from placeopt.rl.policy import Shape, TrainedPolicy
-from placeopt.rl.policy_file import write
-from placeopt.rolling_update.problem import RollingUpdate
 
 DOCUMENT = trace([node("a"), node("b")], [pod(f"p{k}", 900, k) for k in range(3)])
 
@@ -30,15 +25,6 @@ def results(folder: Path, *texts: str) -> tuple[dict[str, Any], list[str]]:
     ran: list[str] = []
     told = lambda _ended, _of, result: ran.append(result["policy"])  # noqa: E731
     return study(DOCUMENT, texts, [1], folder, Workers(), told), ran
-
-
-def trained(path: Path, seed: int) -> None:
-    batch = make_batch(RollingUpdate, 1)
-    rng = np.random.default_rng(seed)
-    shape = Shape(batch.num_features, len(batch.rewards), (4,), "tanh", batch.score)
-    arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
-    weights = (0.8, 0.1, 0.1)
-    write(TrainedPolicy("rolling-update", batch.rewards, shape, arrays, {}, weights, {}), path)
 
 
 def test_runs_are_taken_up_and_say_the_same(tmp_path: Path) -> None:
@@ -51,12 +37,12 @@ def test_runs_are_taken_up_and_say_the_same(tmp_path: Path) -> None:
 def test_a_changed_file_of_a_trained_policy_is_played_anew(tmp_path: Path) -> None:
     file = tmp_path / "trained.npz"
     text = f"placeopt:interval=10min,method=policy,policy={file}"
-    trained(file, 1)
+    drawn_policy(file, 1)
     assert results(tmp_path / "runs", text)[1] == [text]
     assert results(tmp_path / "runs", text)[1] == []
-    trained(file, 2)
+    drawn_policy(file, 2)
     assert results(tmp_path / "runs", text)[1] == [text]
-    trained(file, 1)
+    drawn_policy(file, 1)
     assert results(tmp_path / "runs", text)[1] == []
 
 

@@ -67,43 +67,39 @@ def test_a_malformed_trace_gets_one_message(tmp_path, part, k, change, words) ->
     assert "trace.json" in message and "line " in message and "\n" not in message
 
 
-def test_csv_says_the_line(tmp_path: Path) -> None:
-    (tmp_path / "machines.csv").write_text(
-        "name,cpu_millicores,memory_mib,usd_per_hour\nm,4000,8192,0.5\n"
-    )
-    (tmp_path / "nodes.csv").write_text("name,machine,from_s,to_s\na,m,0,\n")
-    (tmp_path / "pods.csv").write_text(
-        "name,cpu_millicores,memory_mib,from_s,to_s,zones\np,100,64,0,60,\nq,100,64,30,90,\n"
-    )
-    trace = read_folder(tmp_path)
+MACHINES = "name,cpu_millicores,memory_mib,usd_per_hour\n"
+PODS = "name,cpu_millicores,memory_mib,from_s,to_s"
+
+
+def tables(folder: Path, pods: str, machines: str = "m,4000,8192,0.5\n", nodes: str = "") -> Path:
+    """Write a trace as tables; return its folder."""
+    folder.mkdir(exist_ok=True)
+    (folder / "machines.csv").write_text(MACHINES + machines)
+    (folder / "pods.csv").write_text(pods)
+    if nodes:
+        (folder / "nodes.csv").write_text(nodes)
+    return folder
+
+
+def test_csv_is_read(tmp_path: Path) -> None:
+    pods = f"{PODS},zones\np,100,64,0,60,\nq,100,64,30,90,\n"
+    trace = read_folder(tables(tmp_path, pods, nodes="name,machine,from_s,to_s\na,m,0,\n"))
     assert trace.seconds == 90 and trace.nodes[0].to_s is None and trace.pods[1].zones == ()
-    (tmp_path / "pods.csv").write_text("name,cpu_millicores,from_s\np,many,0\n")
-    with pytest.raises(DocumentError, match=r"pods.csv: line 2: cpu_millicores is 'many'"):
-        read_folder(tmp_path)
 
 
 def test_csv_may_have_quantities_and_times_of_a_clock(tmp_path: Path) -> None:
     """The same trace as with numbers; clocks of two zones."""
-    plain, told = tmp_path / "plain", tmp_path / "told"
-    plain.mkdir()
-    told.mkdir()
-    heads = (
-        "name,cpu_millicores,memory_mib,usd_per_hour\n",
-        "name,cpu_millicores,memory_mib,from_s,to_s\n",
-    )
-    (plain / "machines.csv").write_text(heads[0] + "m,4000,8192,0.5\n")
-    (told / "machines.csv").write_text(heads[0] + "m,4000m,8Gi,0.5\n")
-    (plain / "pods.csv").write_text(heads[1] + "p,100,64,0,60\nq,100,64,30.5,\n")
-    (told / "pods.csv").write_text(
-        heads[1] + "p,100m,64Mi,2026-01-05T10:00:00Z,2026-01-05T10:01:00Z\n"
-        "q,100m,64Mi,2026-01-05T11:00:30.500+01:00,\n"
-    )
+    plain = tables(tmp_path / "plain", f"{PODS}\np,100,64,0,60\nq,100,64,30.5,\n")
+    clocks = "p,100m,64Mi,2026-01-05T10:00:00Z,2026-01-05T10:01:00Z\n"
+    clocks += "q,100m,64Mi,2026-01-05T11:00:30.500+01:00,\n"
+    told = tables(tmp_path / "told", f"{PODS}\n{clocks}", "m,4000m,8Gi,0.5\n")
     assert read_folder(told) == read_folder(plain).model_copy(update={"name": "told"})
 
 
 @pytest.mark.parametrize(
     ("cells", "says"),
     [
+        ("many,64,0,", "line 2: cpu_millicores is 'many'"),
         ("100m,64Mi,0,2026-01-05T10:01:00Z", "others are seconds"),
         ("100m,64Mi,2026-01-05 at ten,", "line 2: from_s is '2026-01-05 at ten'; give seconds, or"),
         ("100Mi,64Mi,0,", "line 2: cpu_millicores is '100Mi'"),
@@ -111,12 +107,8 @@ def test_csv_may_have_quantities_and_times_of_a_clock(tmp_path: Path) -> None:
     ],
 )
 def test_csv_with_other_words_is_one_message(tmp_path: Path, cells: str, says: str) -> None:
-    head = "name,cpu_millicores,memory_mib,usd_per_hour\n"
-    (tmp_path / "machines.csv").write_text(head + "m,4000,8192,0.5\n")
-    pods = f"name,cpu_millicores,memory_mib,from_s,to_s\np,{cells}\n"
-    (tmp_path / "pods.csv").write_text(pods)
     with pytest.raises(DocumentError, match=says):
-        read_folder(tmp_path)
+        read_folder(tables(tmp_path, f"{PODS}\np,{cells}\n"))
 
 
 @pytest.mark.parametrize(
@@ -133,146 +125,10 @@ def test_csv_with_other_words_is_one_message(tmp_path: Path, cells: str, says: s
 )
 def test_csv_names_the_line_of_what_cannot_be(tmp_path: Path, rows: str, words: Any) -> None:
     """Rows need not be in order of time: the line is that of the file."""
-    (tmp_path / "machines.csv").write_text(
-        "name,cpu_millicores,memory_mib,usd_per_hour\nm,4000,8192,0.5\n"
-    )
-    (tmp_path / "pods.csv").write_text("name,cpu_millicores,from_s,to_s,fixed\n" + rows)
     with pytest.raises(DocumentError) as error:
-        read_folder(tmp_path)
+        read_folder(tables(tmp_path, f"name,cpu_millicores,from_s,to_s,fixed\n{rows}"))
     message = str(error.value)
     assert "pods.csv: line " in message and all(word in message for word in words), message
-
-
-def matrix(folder: Path, name: str, series: list[tuple[dict[str, str], list[Any]]]) -> None:
-    result = [{"metric": {"__name__": name, **labels}, "values": v} for labels, v in series]
-    text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
-    (folder / f"{name}.json").write_text(text)
-
-
-def test_prometheus(tmp_path: Path) -> None:
-    times = [1000 + 60 * k for k in range(11)]
-
-    def at(value: float, begin: int = 0, end: int = 11) -> list[Any]:
-        return [[t, str(value)] for t in times[begin:end]]
-
-    web = {"namespace": "d", "pod": "web-7f9c6d5b8-x", "node": "n1", "uid": "u"}
-    kind = {"created_by_kind": "ReplicaSet", "created_by_name": "web-7f9c6d5b8"}
-    agent = {"namespace": "d", "pod": "agent-1", "node": "n1", "uid": "v"}
-    matrix(
-        tmp_path,
-        "kube_pod_info",
-        [({**web, **kind}, at(1, 2, 8)), ({**agent, "created_by_kind": "DaemonSet"}, at(1))],
-    )
-    matrix(tmp_path, "kube_pod_created", [(web, at(1100, 2, 8)), (agent, at(5))])
-    matrix(
-        tmp_path,
-        "kube_pod_container_resource_requests",
-        [
-            ({**web, "resource": "cpu", "container": "a"}, at(0.5, 2, 8)),
-            ({**web, "resource": "cpu", "container": "b"}, at(0.25, 2, 8)),
-            ({**agent, "resource": "cpu", "container": "c"}, at(0.1)),
-        ],
-    )
-    matrix(tmp_path, "kube_node_info", [({"node": "n1"}, at(1))])
-    matrix(
-        tmp_path,
-        "kube_node_status_allocatable",
-        [
-            ({"node": "n1", "resource": "cpu"}, at(4)),
-            ({"node": "n1", "resource": "memory"}, at(2**33)),
-        ],
-    )
-    labels = {"node": "n1", "label_node_kubernetes_io_instance_type": "m5.xlarge"}
-    matrix(tmp_path, "kube_node_labels", [(labels, at(1))])
-    strategy = "kube_deployment_spec_strategy_rollingupdate_max"
-    matrix(tmp_path, f"{strategy}_surge", [({"namespace": "d", "deployment": "web"}, at(2))])
-    matrix(tmp_path, f"{strategy}_unavailable", [({"namespace": "d", "deployment": "web"}, at(0))])
-    trace = read_folder(tmp_path)
-    (pod,) = trace.pods
-    assert pod.revision == "web-7f9c6d5b8"
-    assert trace.rollouts["d/web"].model_dump() == {"max_surge": 2, "max_unavailable": 0}
-    assert (pod.workload, pod.cpu_millicores, pod.memory_mib) == ("d/web", 750, 200)
-    assert (pod.from_s, pod.to_s) == (100, 420)
-    assert trace.machines[0].name == "m5.xlarge" and trace.machines[0].cpu_millicores == 3900
-    (tmp_path / "kube_node_info.json").unlink()
-    with pytest.raises(DocumentError, match="there is no kube_node_info; add"):
-        read_folder(tmp_path)
-
-
-def export(folder: Path, **more: Any) -> None:
-    """Write a small export of two nodes and a pod; `more` stands in the place of a metric's."""
-    times = [1000 + 60 * k for k in range(11)]
-    pod = {"namespace": "d", "pod": "p", "uid": "u"}
-    every = [[t, "1"] for t in times]
-    series = {
-        "kube_pod_info": [({**pod, "node": "a"}, every)],
-        "kube_pod_created": [(pod, [[t, "1000"] for t in times])],
-        "kube_pod_container_resource_requests": [
-            ({**pod, "container": "c", "resource": "cpu"}, every)
-        ],
-        "kube_node_info": [({"node": "a"}, every), ({"node": "b"}, every)],
-        "kube_node_status_allocatable": [
-            ({"node": node, "resource": "cpu"}, [[t, "4"] for t in times]) for node in "ab"
-        ],
-    } | more
-    for name, one in series.items():
-        matrix(folder, name, one)
-
-
-def test_series_of_prometheus_whose_labels_change_are_one_thing(tmp_path: Path) -> None:
-    """A pod gets its node and its address; kube-state-metrics starts again; a node is replaced."""
-    pod, agent = ({"namespace": "d", "pod": name, "uid": name} for name in "pq")
-    daemon = {"created_by_kind": "DaemonSet", "created_by_name": "logs", "node": "b"}
-
-    def at(value: str, begin: int, end: int) -> list[Any]:
-        return [[1000 + 60 * k, value] for k in range(begin, end)]
-
-    requests = [
-        ({**one, "container": "c", "resource": "cpu", "instance": instance}, at("1", 0, 11))
-        for one in (pod, agent, {**agent, "pod": "r", "uid": "r"})
-        for instance in "xy"
-    ]
-    export(
-        tmp_path,
-        kube_pod_info=[
-            ({**pod, "node": ""}, at("1", 1, 3)),
-            ({**pod, "node": "a"}, at("1", 3, 4)),
-            ({**pod, "node": "a", "pod_ip": "10.0.0.1"}, at("1", 4, 9)),
-            ({**agent, **daemon}, at("1", 0, 5)),
-            ({**agent, **daemon, "pod": "r", "uid": "r"}, at("1", 5, 11)),
-        ],
-        kube_pod_created=[({**pod, "instance": i}, at("1060", 1, 9)) for i in "xy"],
-        kube_pod_container_resource_requests=requests,
-        kube_node_info=[
-            ({"node": "a", "instance": "x"}, at("1", 0, 4)),
-            ({"node": "a", "instance": "y"}, at("1", 4, 11)),
-            ({"node": "b"}, at("1", 0, 2)),
-            ({"node": "b"}, at("1", 7, 11)),
-        ],
-    )
-    trace = read_folder(tmp_path)
-    (one,) = trace.pods
-    assert (one.from_s, one.to_s, one.cpu_millicores) == (60, 480, 1000)
-    lives = {n.name: (n.from_s, n.to_s) for n in trace.nodes}
-    assert lives == {"a": (0, None), "b": (0, 60), "b/2": (420, None)}
-    assert sorted(m.cpu_millicores for m in trace.machines) == [3000, 4000]  # one agent at a time
-
-
-@pytest.mark.parametrize(
-    ("metric", "series", "words"),
-    [
-        ("kube_node_info", [({}, [[0, "1"]])], ("without the label 'node'", "not a sum")),
-        ("kube_pod_info", [({"namespace": "d", "pod": "p"}, [[9, "NaN"]])], ("is nan", "leave")),
-        ("kube_node_info", [({"node": "a"}, [[9, "1"], [3, "1"]])], ("clock goes back", "again")),
-    ],
-)
-def test_a_malformed_export_gets_one_message(tmp_path, metric, series, words) -> None:
-    export(tmp_path, **{metric: series})
-    with pytest.raises(DocumentError) as error:
-        read_folder(tmp_path)
-    message = str(error.value)
-    assert f"{metric}.json: line 1, data.result[0]" in message
-    assert all(word in message for word in words), message
 
 
 def table(folder: Path) -> Any:

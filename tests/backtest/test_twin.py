@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from little_traces import SMALL, conserved, node, played, pod, trace
+from little_traces import SMALL, conserved, drawn_policy, node, played, pod, trace
 from slow_cluster import play
 
 from placeopt.backtest.arrays import arrays_of
@@ -16,10 +16,6 @@ from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
 from placeopt.backtest.trace import ClusterTrace
 from placeopt.core.errors import PlaceoptError
-from placeopt.rl.batches import make_batch
-from placeopt.rl.policy import Shape, TrainedPolicy
-from placeopt.rl.policy_file import write
-from placeopt.rolling_update.problem import RollingUpdate
 
 # -- by hand ---------------------------------------------------------------------------------------
 
@@ -246,13 +242,7 @@ def test_a_trained_policy_makes_the_plans(tmp_path: Path) -> None:
     """Its arrays are drawn: it is not good, but its plans are carried out, and rules hold."""
     nodes = [node(n) for n in "abcd"]
     document = trace(nodes, [pod(f"p{k}", 900, 0) for k in range(6)], seconds=7200)
-    batch = make_batch(RollingUpdate, 1)
-    rng = np.random.default_rng(1)
-    shape = Shape(batch.num_features, len(batch.rewards), (4,), "tanh", batch.score)
-    arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
-    weights = (0.8, 0.1, 0.1)
-    drawn = TrainedPolicy("rolling-update", batch.rewards, shape, arrays, {}, weights, {})
-    write(drawn, tmp_path / "drawn.npz")
+    drawn_policy(tmp_path / "drawn.npz", 1)
     text = f"placeopt:interval=10min,method=policy,policy={tmp_path / 'drawn.npz'}"
     ledger = played(document, text).ledger
     assert ledger.stopped == 0 and ledger.usd <= played(document).ledger.usd + 1e-9

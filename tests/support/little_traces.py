@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from placeopt.backtest.arrays import arrays_of
@@ -10,21 +13,17 @@ from placeopt.backtest.policies import policy_of
 from placeopt.backtest.policies.base import Policy
 from placeopt.backtest.room import OFF
 from placeopt.backtest.trace import ClusterTrace
+from placeopt.rl.batches import make_batch
+from placeopt.rl.policy import Shape, TrainedPolicy
+from placeopt.rl.policy_file import write
+from placeopt.rolling_update.problem import RollingUpdate
 
 SMALL = {"name": "small", "cpu_millicores": 4000, "memory_mib": 8192, "usd_per_hour": 1.0}
 
 
 def trace(nodes, pods, machines=(SMALL,), seconds=3600, **more) -> ClusterTrace:
-    return ClusterTrace.model_validate(
-        {
-            "name": "t",
-            "seconds": seconds,
-            "machines": machines,
-            "nodes": nodes,
-            "pods": pods,
-            **more,
-        }
-    )
+    document = {"name": "t", "seconds": seconds, "machines": machines, "nodes": nodes}
+    return ClusterTrace.model_validate({**document, "pods": pods, **more})
 
 
 def node(name, **more):
@@ -61,3 +60,13 @@ def played(document: ClusterTrace, policy: Policy | str = "none", seed: int = 1)
     twin = Twin(arrays_of(document), chosen, seed, check=conserved)
     twin.run()
     return twin
+
+
+def drawn_policy(path: Path, seed: int) -> None:
+    """Write a policy whose arrays are drawn: it is not good, but its plans are carried out."""
+    batch = make_batch(RollingUpdate, 1)
+    rng = np.random.default_rng(seed)
+    shape = Shape(batch.num_features, len(batch.rewards), (4,), "tanh", batch.score)
+    arrays = {key: rng.normal(size=size).astype(np.float32) for key, size in shape.arrays().items()}
+    weights = (0.8, 0.1, 0.1)
+    write(TrainedPolicy("rolling-update", batch.rewards, shape, arrays, {}, weights, {}), path)
