@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 from held_clusters import node, pod
+from little_clusters import ZONE_KEY, bought, budget
+from little_clusters import imported as imported_from
 
 from placeopt import api
 from placeopt.core.errors import DocumentError, UsageError
@@ -55,24 +57,23 @@ def imported(folder: Path, table: str) -> Imported:
     items = [node(n, labels={"kubernetes.io/os": "linux"}) for n in ("n1", "n2")]
     items += [pod("web-1", "n1", "1500m"), pod("api-1", "n2", "1500m")]
     items += [pod(f"log-{n}", n, "300m", "DaemonSet") for n in ("n1", "n2")]
-    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
     (folder / "nodes.csv").write_text(table)
-    (folder / "prices.json").write_text(
-        json.dumps({"format": "placeopt/prices@1", "nodes": {"n1": 1.0, "n2": 1.0}})
-    )
-    return import_files(
-        [folder / "cluster.json"],
-        "rolling-update",
-        ImportOptions(rules=MovingRules()),
-        prices=[folder / "prices.json"],
-        candidates=folder / "nodes.csv",
-    )
+    prices = {"format": "placeopt/prices@1", "nodes": {"n1": 1.0, "n2": 1.0}}
+    (folder / "prices.json").write_text(json.dumps(prices))
+    files = {"prices": [folder / "prices.json"], "candidates": folder / "nodes.csv"}
+    return imported_from(folder, items, files=files)
+
+
+def cheapest(done: Imported) -> Any:
+    """Return the cheapest plan."""
+    front = api.solve(done.problem, "repack", seed=1)
+    return min(front.points, key=lambda p: p.values[0]).plan
 
 
 def test_a_candidate_has_room_beside_what_is_reserved_and_daemonsets(tmp_path: Path) -> None:
     table = f"{HEAD},reserved_cpu,reserved_memory,pods\nx.big,4,8Gi,a,0.5,,2,90m,1Gi,58\n"
     done = imported(tmp_path, table)
-    mine = [n for n in done.document["nodes"] if n.get("candidate")]
+    mine = bought(done)
     assert [n["name"] for n in mine] == ["buy-x.big-a-1", "buy-x.big-a-2"]
     assert {n["cpu_millicores"] for n in mine} == {4000 - 90 - 300}
     assert {n["machine_type"] for n in mine} == {"x.big"}
@@ -82,17 +83,15 @@ def test_a_candidate_has_room_beside_what_is_reserved_and_daemonsets(tmp_path: P
 def test_the_solver_buys_what_is_cheaper(tmp_path: Path) -> None:
     done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,2\n")
     assert isinstance(done.problem, RollingUpdate)
-    front = api.solve(done.problem, "repack", seed=1)
-    point = min(front.points, key=lambda p: p.values[0])
-    assert point.values[0] == 0.5
-    change = fleet_change(done.problem, point.plan)
+    plan = cheapest(done)
+    assert done.problem.evaluate(plan).values[0] == 0.5
+    change = fleet_change(done.problem, plan)
     assert (change.buy, change.free) == (("buy-x.big-1",), ("n1", "n2"))
 
 
 def test_the_export_lists_what_to_buy(tmp_path: Path) -> None:
     done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,12\n")
-    front = api.solve(done.problem, "repack", seed=1)
-    plan = min(front.points, key=lambda p: p.values[0]).plan
+    plan = cheapest(done)
     groups = json.loads(export(done.problem, plan, done.origin, form="node-groups"))
     [group] = groups["buy"]
     [candidate] = group["nodes"]
@@ -105,7 +104,7 @@ def test_the_export_lists_what_to_buy(tmp_path: Path) -> None:
 def test_steps_say_what_to_buy_and_verify_knows_it(tmp_path: Path) -> None:
     """The nodes stand in the steps; their room and taints count."""
     done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,a,0.5,,2\n")
-    plan = min(api.solve(done.problem, "repack", seed=1).points, key=lambda p: p.values[0]).plan
+    plan = cheapest(done)
     document = json.loads(export(done.problem, plan, done.origin, form="json"))
     assert document["warnings"] == ["buy first: 1 x x.big in a (buy-x.big-a-1)"]
     [node] = document["buy"]
@@ -206,25 +205,19 @@ def test_requirements_that_price_files_do_not_tell_of(
 
 
 def test_only_rolling_updates_buy(tmp_path: Path) -> None:
-    imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,2\n")
+    done = imported(tmp_path, f"{HEAD}\nx.big,4,8Gi,,0.5,,2\n")
+    files = {"candidates": tmp_path / "nodes.csv"}
     with pytest.raises(UsageError, match="--candidates is of rolling updates"):
-        import_files(
-            [tmp_path / "cluster.json"],
-            "edge-cloud",
-            ImportOptions(rules=MovingRules()),
-            candidates=tmp_path / "nodes.csv",
-        )
+        import_files(done.origin.files, "edge-cloud", ImportOptions(rules=MovingRules()), **files)
 
 
 def three(folder: Path, **options: Any) -> RollingUpdate:
     """Import three nodes of two zones with two replicas of one workload on the first two."""
     items = [node(f"n{k}", "4") for k in range(3)]
     for k, zone in enumerate("aab"):
-        items[k]["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+        items[k]["metadata"]["labels"][ZONE_KEY] = zone
     items += [pod(f"web-{k}", f"n{k}", "500m") for k in range(2)]
-    (folder / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
-    options_ = ImportOptions(rules=MovingRules(), **options)
-    problem = import_files([folder / "cluster.json"], "rolling-update", options_).problem
+    problem = imported_from(folder, items, **options).problem
     assert isinstance(problem, RollingUpdate)
     return problem
 
@@ -259,7 +252,7 @@ def test_what_the_loss_of_a_node_leaves_has_its_price(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("budget", "need", "said"),
+    ("spec", "need", "said"),
     [
         ({"minAvailable": 2}, 2, ""),
         ({"minAvailable": "100%"}, 2, "one may be missing"),
@@ -267,22 +260,12 @@ def test_what_the_loss_of_a_node_leaves_has_its_price(tmp_path: Path) -> None:
     ],
 )
 def test_a_budget_says_how_many_replicas_are_needed(
-    budget: dict[str, Any], need: int, said: str, tmp_path: Path
+    spec: dict[str, Any], need: int, said: str, tmp_path: Path
 ) -> None:
     items = [node(f"n{k}", "4") for k in range(3)]
     items += [pod(f"web-{k}", f"n{k}", "500m") for k in range(3)] + [pod("one-1", "n0", "100m")]
-    for item in items[3:6]:
-        item["metadata"]["labels"]["app"] = "web"
-    items.append(
-        {
-            "kind": "PodDisruptionBudget",
-            "metadata": {"name": "web", "namespace": "shop"},
-            "spec": {"selector": {"matchLabels": {"app": "web"}}, **budget},
-        }
-    )
-    (tmp_path / "cluster.json").write_text(json.dumps({"kind": "List", "items": items}))
-    options = ImportOptions(rules=MovingRules(), survive=("replicas",))
-    done = import_files([tmp_path / "cluster.json"], "rolling-update", options)
+    items.append(budget("web", "shop", **spec))
+    done = imported_from(tmp_path, items, survive=("replicas",))
     assert list(done.document["survival"]["needs"].values()) == [need]
     told = dict(done.notes.of("assumption"))
     single = "workloads of one replica are down while it starts elsewhere (--survive)"

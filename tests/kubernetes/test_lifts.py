@@ -14,7 +14,16 @@ import numpy as np
 import pytest
 from effort import tries
 from held_clusters import APART, node, pod
-from little_clusters import container, deployment
+from little_clusters import (
+    HOST_KEY,
+    KIND_KEY,
+    container,
+    deployment,
+    expression,
+    node_pool,
+    spread,
+    written,
+)
 from little_clusters import node as big
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "differential"))
@@ -34,7 +43,6 @@ from placeopt.rolling_update import end_state, every_state
 from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
-HOSTNAME = "kubernetes.io/hostname"
 CLUSTERS = tries(12, 50)
 #: Of clusters of which every state is met.
 MOST_PODS = 5
@@ -42,8 +50,7 @@ MOST_PODS = 5
 
 def imported(folder: Path, objects: list[Any], options: ImportOptions = OPTIONS) -> Imported:
     """Import objects from a file."""
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    file = written(folder / "cluster.json", objects)
     return import_files([file], "rolling-update", options)
 
 
@@ -75,7 +82,7 @@ def edited(objects: list[Any], lift: Lift) -> list[Any]:
         if thing["kind"] != "Pod" or (meta.get("namespace"), meta["name"]) not in lift.pods:
             continue
         if lift.cause.startswith("anti-affinity by "):
-            edits.without_affinity("podAntiAffinity", HOSTNAME)(thing)
+            edits.without_affinity("podAntiAffinity", HOST_KEY)(thing)
         elif lift.cause == "node selector":
             edits.without_affinity("nodeAffinity")(thing)
         elif lift.cause.startswith("spread over "):
@@ -87,26 +94,21 @@ def edited(objects: list[Any], lift: Lift) -> list[Any]:
     return made
 
 
-SPREAD = [
-    {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-]
+EVICT = {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}
+KEEP = {"annotations": {"karpenter.sh/do-not-disrupt": "true"}}
+DISK = {"volumes": [{"name": "v", "emptyDir": {}}]}
 #: What may hold a pod, or say where it may be.
 HOLDS: tuple[dict[str, Any], ...] = (
     {},
     {},
-    {"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}},
-    {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+    EVICT,
+    KEEP,
     {"owner": "StatefulSet"},
     {"owner": None},
-    {"volumes": [{"name": "v", "emptyDir": {}}]},
+    DISK,
     {"affinity": APART},
     {"nodeSelector": {"pool": "a"}},
-    {"topologySpreadConstraints": SPREAD},
+    spread("web", "zone"),
     {"hostNetwork": True},
 )
 
@@ -124,9 +126,8 @@ def cluster(seed: int) -> list[Any]:
         for j in range(int(rng.integers(1, 3))):
             hold = HOLDS[int(rng.integers(len(HOLDS)))]
             cpu = f"{int(rng.integers(5, 20))}00m"
-            name = (
-                "web" if "affinity" in hold or "topologySpreadConstraints" in hold else f"a{k}{j}"
-            )
+            is_rule = "affinity" in hold or "topologySpreadConstraints" in hold
+            name = "web" if is_rule else f"a{k}{j}"
             objects.append(pod(f"{name}-{k}{j}", f"n{k}", cpu, **copy.deepcopy(hold)))
     return objects
 
@@ -201,11 +202,9 @@ us-east-1,m5.4xlarge,16,64,0.8
 PODS = ("500m", "900m", "1400m")
 
 
-def pool(types: list[str], **spec: Any) -> dict[str, Any]:
+def pool(*types: str, **spec: Any) -> dict[str, Any]:
     """Return a NodePool of some machine types."""
-    kinds = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": types}
-    made = {"template": {"spec": {"requirements": [kinds]}}, **spec}
-    return {"kind": "NodePool", "metadata": {"name": "any"}, "spec": made}
+    return node_pool(expression(KIND_KEY, "In", *types), name="any", **spec)
 
 
 def shop(seed: int) -> list[Any]:
@@ -234,22 +233,20 @@ def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_p
     objects, prices = shop(seed), tmp_path / "types.csv"
     prices.write_text(TYPES)
     (tmp_path / "vpa.json").write_text(json.dumps(objects[-1]))
-    cluster_file, pools = tmp_path / "cluster.json", tmp_path / "pools.json"
-    cluster_file.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    files, pools = [written(tmp_path / "cluster.json", objects)], tmp_path / "pools.json"
 
     def read(made: Any, options: ImportOptions = OPTIONS, other: Any = None) -> Imported:
         more = [other | {"metadata": {"name": "other"}}] if other else []
-        pools.write_text(json.dumps({"kind": "List", "items": [made, *more]}))
-        files = [cluster_file]
+        written(pools, [made, *more])
         return import_files(files, "rolling-update", options, candidates=pools, prices=[prices])
 
     limits = {"limits": {"cpu": "4"}}
-    base = planned(read(pool(["m5.xlarge"], **limits)))
+    base = planned(read(pool("m5.xlarge", **limits)))
     advised = replace(OPTIONS, new_requests=read_new_requests(tmp_path / "vpa.json"))
     edits = {
-        "default/app0": lambda: read(pool(["m5.xlarge"], **limits), advised),
-        "NodePool any": lambda: read(pool(["m5.xlarge"])),
-        "m5.large": lambda: read(pool(["m5.xlarge"], **limits), other=pool(["m5.large"])),
+        "default/app0": lambda: read(pool("m5.xlarge", **limits), advised),
+        "NodePool any": lambda: read(pool("m5.xlarge")),
+        "m5.large": lambda: read(pool("m5.xlarge", **limits), other=pool("m5.large")),
     }
     seen = {one.lift.subject: one for one in lifted(base, lifts_of(base))}
     assert edits.keys() <= seen.keys()
@@ -273,18 +270,19 @@ def test_nothing_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 #: Two things that hold a pod of a cluster with room for it elsewhere.
 TWICE: tuple[dict[str, Any], ...] = (
-    {
-        "annotations": {"karpenter.sh/do-not-disrupt": "true"},
-        "volumes": [{"name": "v", "emptyDir": {}}],
-    },
-    {
-        "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
-        "hostNetwork": True,
-    },
+    KEEP | DISK,
+    EVICT | {"hostNetwork": True},
     {"owner": "StatefulSet", "resourceClaims": [{"name": "gpu"}]},
     {"owner": None, "volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "x"}}]},
-    {"owner": "Job", "annotations": {"karpenter.sh/do-not-disrupt": "true"}},
+    KEEP | {"owner": "Job"},
 )
+
+
+def beside_a_kept_one(folder: Path, **hold: Any) -> Any:
+    """Return the plan of two nodes, on one of which a pod is held, and the lifts of it."""
+    objects = [node("n1"), node("n2"), pod("web-1", "n1"), pod("kept-1", "n1", **KEEP)]
+    base = planned(imported(folder, [*objects, pod("db-1", "n2", **hold)]))
+    return base, lifted(base, lifts_of(base))
 
 
 @pytest.mark.parametrize("hold", TWICE)
@@ -292,10 +290,7 @@ def test_all_reasons_are_named_and_one_alone_frees_nothing(
     hold: dict[str, Any], tmp_path: Path
 ) -> None:
     """A Job that ends takes all of its reasons along."""
-    objects = [node("n1"), node("n2"), pod("web-1", "n1"), pod("db-1", "n2", **hold)]
-    objects.append(pod("kept-1", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"}))
-    base = planned(imported(tmp_path, objects))
-    lifts = lifted(base, lifts_of(base))
+    base, lifts = beside_a_kept_one(tmp_path, **copy.deepcopy(hold))
     own = [one for one in lifts if one.lift.subject.startswith("shop/db")]
     reasons = next(why for why in why_nodes_stay(base, lifts) if why.name == "n2").reasons
     assert len({r.text for r in reasons}) == 2
@@ -306,9 +301,7 @@ def test_all_reasons_are_named_and_one_alone_frees_nothing(
 
 def test_safe_to_evict_lifts_all_that_it_is_about(tmp_path: Path) -> None:
     both = [{"name": "v", "emptyDir": {}}, {"name": "w", "hostPath": {"path": "/x"}}]
-    objects = [node("n1"), node("n2"), pod("web-1", "n1"), pod("db-1", "n2", volumes=both)]
-    objects.append(pod("kept-1", "n1", annotations={"karpenter.sh/do-not-disrupt": "true"}))
-    base = planned(imported(tmp_path, objects))
-    own = [one for one in lifted(base, lifts_of(base)) if one.lift.subject == "shop/db"]
+    _, lifts = beside_a_kept_one(tmp_path, volumes=both)
+    own = [one for one in lifts if one.lift.subject == "shop/db"]
     assert [one.saving for one in own] == [1, 1]
     assert {one.lift.words for one in own} == {'annotate shop/db safe-to-evict: "true"'}

@@ -12,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from api_stub import ApiStub, Object, is_ready, rights
+from little_clusters import ended
 from stub_shop import (
     EXPECTED,
     PLAN,
@@ -31,7 +33,6 @@ from stub_shop import (
     workloads_on_nodes,
 )
 
-from placeopt import cli
 from placeopt.core.fronts.front import Front
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.origin import Origin
@@ -52,6 +53,46 @@ def stub() -> Iterator[ApiStub]:
         yield made
 
 
+@pytest.fixture
+def waiting() -> Iterator[ApiStub]:
+    """Yield the shop with a pod that waits."""
+    with ApiStub(objects(WAITING_PODS)) as made:
+        yield made
+
+
+def plan_of(*moves: tuple[str, str | None]) -> dict[str, Any]:
+    return {"steps": [{"application": "shop", "microservice": p, "to": n} for p, n in moves]}
+
+
+def replicas(stub: ApiStub, deployment: str) -> int:
+    return int(state(stub, "deployments", deployment)["spec"]["replicas"])
+
+
+def finished(runner: ScriptRunner, *arguments: str, **more: Any) -> str:
+    """Return what a run says that ends well."""
+    done = runner.run(*arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def dumped(runner: ScriptRunner, folder: Path) -> str:
+    """Write what the documentation tells to dump; return its file."""
+    file = folder / "cluster.json"
+    file.write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
+    return str(file)
+
+
+def planned(runner: ScriptRunner, folder: Path, *options: str) -> tuple[str, str]:
+    """Import what kubectl dumps, solve it and write the script; return front and script."""
+    names = (str(folder / name) for name in ("shop.json", "front.json", "steps.sh"))
+    dump, (instance, front, script) = dumped(runner, folder), names
+    to = ("--to", "rolling-update", "--missing-prices", "default=1", "-o", instance)
+    command("import", "kubernetes", dump, *to, *options)
+    command("solve", instance, "--method", "repack", "-o", front)
+    command("export", "kubernetes", front, "--instance", instance, "--point", "0", "-o", script)
+    return front, script
+
+
 def test_a_script_that_was_killed_ends_as_the_plan_says(stub: ApiStub, tmp_path: Path) -> None:
     """Every kind of step; killed after an adoption, taken up while the old pod is still ending."""
     shop, runner = problem(), ScriptRunner(stub, tmp_path)
@@ -61,9 +102,8 @@ def test_a_script_that_was_killed_ends_as_the_plan_says(stub: ApiStub, tmp_path:
     wait_until(stub, lambda: "_ends" in stub.store.tables["pods", "shop", "cart-7d-b"])
     stub.store.grace = 0.0
     assert killed.returncode == -9 and "step 1 of 5" in killed.stdout
-    done = runner.run()
-    assert done.returncode == 0, done.stderr
-    assert "already made" not in done.stdout and "all 5 steps are made" in done.stdout
+    told = finished(runner)
+    assert "already made" not in told and "all 5 steps are made" in told
     assert workloads_on_nodes(stub.store) == EXPECTED
     assert state(stub, "nodes", "n2", "")["spec"] == {"unschedulable": True}
     assert stub.cluster.least == {"cart-7d": 2, "web-5c": 0}, "only the stop of web interrupts"
@@ -86,13 +126,7 @@ def test_from_the_dump_to_a_stop_and_back(
 ) -> None:
     """What kubectl dumps is imported; a node that is full by then stops the script; undo."""
     runner = ScriptRunner(stub, tmp_path)
-    names = [str(tmp_path / n) for n in ("cluster.json", "shop.json", "front.json", "steps.sh")]
-    dump, instance, front, script = names
-    Path(dump).write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
-    options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", instance]
-    command("import", "kubernetes", dump, *options)
-    command("solve", instance, "--method", "repack", "-o", front)
-    command("export", "kubernetes", front, "--instance", instance, "--point", "0", "-o", script)
+    front, _ = planned(runner, tmp_path)
     [target] = {s["to"] for s in Front.read(front).points[0].plan["steps"]}
     assert runner.run("check").returncode == 0
     with stub.store.changed:
@@ -103,9 +137,7 @@ def test_from_the_dump_to_a_stop_and_back(
     assert done.returncode == 1 and "is not ready: unschedulable: 0/3 nodes" in done.stderr
     assert "1 Insufficient cpu" in done.stderr
     assert len(stub.store.all("pods")) == 5  # all old ones and the copy
-    undone = runner.run("undo")
-    assert undone.returncode == 0, undone.stderr
-    assert workloads_on_nodes(stub.store).total() == 4
+    assert finished(runner, "undo") and workloads_on_nodes(stub.store).total() == 4
     assert not any(n.get("spec") for _, n in stub.store.all("nodes"))
 
 
@@ -118,16 +150,13 @@ def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path)
         service |= {f"new_{k}": service[k] for k in ("cpu_millicores", "memory_mib")}
     services[1]["removed"] = True
     shop = from_document(document)
-    moves = (("cart-7d-a", None), ("cart-7d-b", None), ("cart-7d-a", "n1"))
-    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
+    plan = plan_of(("cart-7d-a", None), ("cart-7d-b", None), ("cart-7d-a", "n1"))
     runner = ScriptRunner(stub, tmp_path)
-    script = export(shop, {"steps": steps}, origin(shop))
+    script = export(shop, plan, origin(shop))
     runner.write(script.replace("\nstep 3 ", "\nfail broken\nstep 3 "))
     assert "broken" in runner.run().stderr
-    assert state(stub, "deployments", "cart")["spec"]["replicas"] == 0
-    undone = runner.run("undo")
-    assert undone.returncode == 0 and "scaled back: shop/cart" in undone.stdout, undone.stderr
-    assert state(stub, "deployments", "cart")["spec"]["replicas"] == 1
+    assert replicas(stub, "cart") == 0
+    assert "scaled back: shop/cart" in finished(runner, "undo") and replicas(stub, "cart") == 1
 
 
 @pytest.mark.thorough
@@ -147,14 +176,13 @@ def test_a_pod_of_a_stateful_set_came_back_after_a_kill(
         known = origin(shop, pods).model_dump()
         known["items"]["shop/db-0"]["uid"] = before
         runner = ScriptRunner(stub, tmp_path)
-        move = {"application": "shop", "microservice": "db-0", "to": target}
-        runner.write(export(shop, {"steps": [move]}, Origin.model_validate(known)))
+        plan = plan_of(("db-0", target))
+        runner.write(export(shop, plan, Origin.model_validate(known)))
         killed = runner.run(kill_at=writes)
         wait_until(stub, lambda: db_is_back(stub, before))
         assert killed.returncode == -9 and "step 1 of 1" in killed.stdout
         after = stub.store.tables["pods", "shop", "db-0"]["metadata"]["uid"]
-        done = runner.run()
-        assert done.returncode == 0, done.stderr
+        finished(runner)
         found = state(stub, "pods", "db-0")
         assert (found["metadata"]["uid"], found["spec"]["nodeName"]) == (after, target)
 
@@ -166,53 +194,42 @@ def db_is_back(stub: ApiStub, before: str) -> bool:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("kill_at", [7])
-def test_a_pod_that_waits_takes_no_room_before_its_step(kill_at: int, tmp_path: Path) -> None:
+def test_a_pod_that_waits_takes_no_room_before_its_step(waiting: ApiStub, tmp_path: Path) -> None:
     """Its Deployment does not ask for it until then, wherever the script was killed."""
-    shop = problem(WAITING_PODS)
-    with ApiStub(objects(WAITING_PODS)) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        runner.write(export(shop, WAITING_PLAN, origin(shop, WAITING_PODS)))
-        assert runner.run(kill_at=kill_at).returncode == -9
-        done = runner.run()
-        assert done.returncode == 0, done.stderr
-        assert workloads_on_nodes(stub.store) == WAITING_END
-        assert state(stub, "deployments", "late")["spec"]["replicas"] == 1
-        assert stub.cluster.least == {"cart-7d": 2, "web-5c": 1, "late-9f": 0}
+    shop, runner = problem(WAITING_PODS), ScriptRunner(waiting, tmp_path)
+    runner.write(export(shop, WAITING_PLAN, origin(shop, WAITING_PODS)))
+    assert runner.run(kill_at=7).returncode == -9
+    finished(runner)
+    assert workloads_on_nodes(waiting.store) == WAITING_END and replicas(waiting, "late") == 1
+    assert waiting.cluster.least == {"cart-7d": 2, "web-5c": 1, "late-9f": 0}
 
 
 @pytest.mark.thorough
-def test_undo_asks_again_for_pods_that_wait(tmp_path: Path) -> None:
-    shop = problem(WAITING_PODS)
-    with ApiStub(objects(WAITING_PODS)) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
-        runner.write(script.replace("\nstep 1 ", "\nfail broken\nstep 1 "))
-        assert "broken" in runner.run().stderr
-        assert state(stub, "deployments", "late")["spec"]["replicas"] == 0
-        assert runner.run("undo").returncode == 0
-        assert state(stub, "deployments", "late")["spec"]["replicas"] == 1
+def test_undo_asks_again_for_pods_that_wait(waiting: ApiStub, tmp_path: Path) -> None:
+    shop, runner = problem(WAITING_PODS), ScriptRunner(waiting, tmp_path)
+    script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
+    runner.write(script.replace("\nstep 1 ", "\nfail broken\nstep 1 "))
+    assert "broken" in runner.run().stderr and replicas(waiting, "late") == 0
+    assert runner.run("undo").returncode == 0 and replicas(waiting, "late") == 1
 
 
 @pytest.mark.thorough
-def test_pods_that_wait_no_more_are_not_held(tmp_path: Path) -> None:
+def test_pods_that_wait_no_more_are_not_held(waiting: ApiStub, tmp_path: Path) -> None:
     """Killed before they were held; the scheduler had room meanwhile: none that runs is ended."""
-    shop = problem(WAITING_PODS)
-    with ApiStub(objects(WAITING_PODS)) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
-        runner.write(script.replace("\n      hold ", "\n      fail broken\n      hold "))
-        assert "broken" in runner.run().stderr
-        runner.write(script)
-        with stub.store.changed:
-            room = stub.store.tables["nodes", "", "n2"]
-            room["status"]["allocatable"]["cpu"] = "2"
-            stub.store.put(("nodes", "", "n2"), room)
-        late = stub.store.tables["pods", "shop", "late-9f-a"]
-        wait_until(stub, lambda: late["spec"].get("nodeName") == "n2" and is_ready(late))
-        done = runner.run()
-        assert done.returncode == 1 and "0 replicas wait for a node, not 1" in done.stderr
-        assert workloads_on_nodes(stub.store).total() == 5
+    shop, runner = problem(WAITING_PODS), ScriptRunner(waiting, tmp_path)
+    script = export(shop, WAITING_PLAN, origin(shop, WAITING_PODS))
+    runner.write(script.replace("\n      hold ", "\n      fail broken\n      hold "))
+    assert "broken" in runner.run().stderr
+    runner.write(script)
+    with waiting.store.changed:
+        room = waiting.store.tables["nodes", "", "n2"]
+        room["status"]["allocatable"]["cpu"] = "2"
+        waiting.store.put(("nodes", "", "n2"), room)
+    late = waiting.store.tables["pods", "shop", "late-9f-a"]
+    wait_until(waiting, lambda: late["spec"].get("nodeName") == "n2" and is_ready(late))
+    done = runner.run()
+    assert done.returncode == 1 and "0 replicas wait for a node, not 1" in done.stderr
+    assert workloads_on_nodes(waiting.store).total() == 5
 
 
 @pytest.mark.thorough
@@ -225,44 +242,32 @@ def test_pods_of_a_stateful_set_that_wait_are_started_one_by_one(tmp_path: Path)
         "db-0": ("db", None, 800, 800),
         "db-1": ("db", None, 800, 800),
     }
-    moves = (("cart-7d-a", "n3"), ("db-1", "n1"), ("web-5c-a", "n3"), ("db-0", "n2"))
-    steps = [{"application": "shop", "microservice": p, "to": n} for p, n in moves]
+    plan = plan_of(("cart-7d-a", "n3"), ("db-1", "n1"), ("web-5c-a", "n3"), ("db-0", "n2"))
     shop = problem(pods)
     with ApiStub(objects(pods)) as stub:
         runner = ScriptRunner(stub, tmp_path)
-        runner.write(export(shop, {"steps": steps}, origin(shop, pods)))
-        done = runner.run()
-        assert done.returncode == 0, done.stderr
+        runner.write(export(shop, plan, origin(shop, pods)))
+        finished(runner)
         found = workloads_on_nodes(stub.store)
         assert (found["db", "n1"], found["db", "n2"], found.total()) == (1, 1, 5)
 
 
 def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
     """It names what is missing, and takes the new node that has the labels, whatever its name."""
-    web = [
-        o for o in objects() if o["kind"] != "Node" and "cart" not in str(o) and "db" not in str(o)
-    ]
+    kept = (o for o in objects() if "cart" not in str(o) and "db" not in str(o))
+    web = [o for o in kept if o["kind"] != "Node"]
     with ApiStub([*web, node("n2")]) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        names = [str(tmp_path / n) for n in ("cluster.json", "shop.json", "front.json", "steps.sh")]
-        dump, instance, front, script = names
-        Path(dump).write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
-        (tmp_path / "machines.csv").write_text(MACHINES, encoding="utf-8")
-        options = ["--to", "rolling-update", "--missing-prices", "default=1", "-o", instance]
-        options += ["--candidates", str(tmp_path / "machines.csv")]
-        command("import", "kubernetes", dump, *options)
-        command("solve", instance, "--method", "repack", "-o", front)
-        command("export", "kubernetes", front, "--instance", instance, "--point", "0", "-o", script)
-        assert (
-            "# WARNING: buy first: 1 x x.small in a (buy-x.small-a-1)" in Path(script).read_text()
-        )
+        runner, table = ScriptRunner(stub, tmp_path), tmp_path / "machines.csv"
+        table.write_text(MACHINES, encoding="utf-8")
+        _, script = planned(runner, tmp_path, "--candidates", str(table))
+        said = "# WARNING: buy first: 1 x x.small in a (buy-x.small-a-1)"
+        assert said in Path(script).read_text()
         done = runner.run(NODE_WAIT="0s", NODE_POLL="0.1")
         assert done.returncode == 1 and "after 0s these nodes are not there" in done.stderr
         assert "buy-x.small-a-1: no new node is ready that has the labels" in done.stderr
         threading.Timer(2.0, lambda: stub.store.add(bought("ip-10-0-0-7"))).start()
-        done = runner.run(NODE_WAIT="60s", NODE_POLL="0.2")
-        assert done.returncode == 0, done.stderr
-        assert "waiting for nodes to be bought" in done.stdout
+        told = finished(runner, NODE_WAIT="60s", NODE_POLL="0.2")
+        assert "waiting for nodes to be bought" in told
         assert workloads_on_nodes(stub.store) == {("web", "ip-10-0-0-7"): 1}
         assert state(stub, "nodes", "n2", "")["spec"] == {"unschedulable": True}
 
@@ -289,10 +294,8 @@ def spread_shop() -> list[Object]:
 def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> None:
     """An idle node before the first step, the emptied one at once; undo gives nothing back."""
     with ApiStub(spread_shop()) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        dump, out = tmp_path / "cluster.json", tmp_path / "out"
-        dump.write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
-        command("consolidate", str(dump), "-o", str(out))
+        runner, out = ScriptRunner(stub, tmp_path), tmp_path / "out"
+        command("consolidate", dumped(runner, tmp_path), "-o", str(out))
         runner.write((out / "steps.sh").read_text(encoding="utf-8"))
         gone = json.loads((out / "answer.json").read_text())["gone"]
         assert "n4" in gone and len(gone) == 2
@@ -300,11 +303,9 @@ def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> No
         killed = runner.run(kill_at=1)
         assert killed.returncode == -9
         assert {n["metadata"]["name"] for _, n in stub.store.all("nodes")} == {"n1", "n2", "n3"}
-        done = runner.run()
-        assert done.returncode == 0, done.stderr
-        assert {n["metadata"]["name"] for _, n in stub.store.all("nodes")} == {
-            f"n{k}" for k in (1, 2, 3, 4) if f"n{k}" not in gone
-        }
+        finished(runner)
+        there = {n["metadata"]["name"] for _, n in stub.store.all("nodes")}
+        assert there == {"n1", "n2", "n3", "n4"} - set(gone)
         assert stub.cluster.least["cart-7d"] == 2, "nothing is interrupted"
         assert runner.run().returncode == 0, "a script that is done does nothing"
         assert runner.run("undo").returncode == 0
@@ -314,10 +315,8 @@ def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> No
 @pytest.mark.thorough
 def test_a_node_that_is_in_use_by_then_is_not_deleted(tmp_path: Path) -> None:
     with ApiStub(spread_shop()) as stub:
-        runner = ScriptRunner(stub, tmp_path)
-        dump, out = tmp_path / "cluster.json", tmp_path / "out"
-        dump.write_text(runner.kubectl("get", KINDS, "-A", "-o", "json"), encoding="utf-8")
-        command("consolidate", str(dump), "-o", str(out))
+        runner, out = ScriptRunner(stub, tmp_path), tmp_path / "out"
+        command("consolidate", dumped(runner, tmp_path), "-o", str(out))
         runner.write((out / "steps.sh").read_text(encoding="utf-8"))
         late = state(stub, "pods", "web-5c-a")
         late["metadata"] = {"name": "late", "namespace": "shop", "labels": {}}
@@ -342,9 +341,7 @@ def bought(name: str) -> Object:
 
 def command(*arguments: str) -> None:
     """Run a command of placeopt."""
-    with pytest.raises(SystemExit) as end:
-        cli.main(list(arguments))
-    assert not end.value.code
+    assert ended(*arguments) == 0
 
 
 def wait_until(stub: ApiStub, found: Callable[[], bool]) -> None:
