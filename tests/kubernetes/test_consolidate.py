@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_clusters import APART, answered, node, pod
+from held_clusters import APART, KEEP, SPREAD, answered, consolidated, node, pod, told
+from little_clusters import KIND_KEY, ZONE_KEY, budget
 from scheduler_filters import replay
 from typer.testing import CliRunner
 
@@ -23,7 +24,6 @@ from placeopt.kubernetes.verify import verify
 from placeopt.plot.blocks import html
 
 RUNNER = CliRunner()
-KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def why(answer: Any, name: str) -> str:
@@ -39,20 +39,16 @@ def test_frees_a_node_and_deletes_an_empty_one(tmp_path: Path) -> None:
     assert (found["cost_now"], found["cost_after"], found["unit"]) == (3, 1, "nodes")
     assert found["idle"] == ["n3"]
     assert len(found["gone"]) == 2
-    assert found["moves"] == 1
-    assert found["stops"] == 0
-    assert found["at_most"] == 0
-    assert "is proven" in why(found, found["nodes"][0]["name"]) or "no room" in why(
-        found, found["nodes"][0]["name"]
-    )
+    assert (found["moves"], found["stops"], found["at_most"]) == (1, 0, 0)
+    said = why(found, found["nodes"][0]["name"])
+    assert "is proven" in said or "no room" in said
 
 
 def test_names_workloads_whose_replicas_all_end_in_one_place(tmp_path: Path) -> None:
     items = [node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")]
     assert answered(tmp_path, items)["together"] == ["shop/web (one node)"]
-    file = str(tmp_path / "cluster.json")
-    done = RUNNER.invoke(app, ["consolidate", file, "--format", "markdown"])
-    assert "which no rule forbids: shop/web (one node)." in done.stdout
+    said = "which no rule forbids: shop/web (one node)."
+    assert said in told(tmp_path, form="markdown")
     apart = [pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2)]
     assert answered(tmp_path, [*items[:2], *apart])["together"] == []
 
@@ -60,7 +56,7 @@ def test_names_workloads_whose_replicas_all_end_in_one_place(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("more", "reason", "change"),
     [
-        ({"annotations": {"karpenter.sh/do-not-disrupt": "true"}}, "do-not-disrupt", "remove"),
+        ({"annotations": KEEP}, "do-not-disrupt", "remove"),
         ({"owner": None}, "without a controller", "give shop/web-2 a Deployment"),
         ({"owner": "StatefulSet"}, "StatefulSet", "as a Deployment"),
         ({"volumes": [{"name": "v", "emptyDir": {}}]}, "emptyDir", "safe-to-evict"),
@@ -81,12 +77,7 @@ def test_says_what_holds_a_node_and_what_lifting_it_saves(
 
 
 def test_says_which_rule_holds_a_node(tmp_path: Path) -> None:
-    items = [
-        node("n1"),
-        node("n2"),
-        pod("web-1", "n1", affinity=APART),
-        pod("web-2", "n2", affinity=APART),
-    ]
+    items = [node("n1"), node("n2"), *(pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2))]
     found = answered(tmp_path, items)
     assert found["cost_after"] == 2
     held = why(found, "n1") + why(found, "n2")
@@ -97,17 +88,12 @@ def test_says_which_rule_holds_a_node(tmp_path: Path) -> None:
 
 def test_what_stays_whatever_runs_there(tmp_path: Path) -> None:
     control = node("cp", labels={"node-role.kubernetes.io/control-plane": ""})
-    kept = node(
-        "kept", annotations={"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
-    )
-    found = answered(
-        tmp_path,
-        [control, kept, node("c", unschedulable=True), node("n1"), node("n2"), pod("web-1", "n1")],
-    )
-    assert found["gone"] == [
-        "n2",
-        "n1",
-    ]  # as they become empty: the pod fits beside the control plane
+    disabled = {"cluster-autoscaler.kubernetes.io/scale-down-disabled": "true"}
+    kept = node("kept", annotations=disabled)
+    items = [control, kept, node("c", unschedulable=True), node("n1"), node("n2")]
+    found = answered(tmp_path, [*items, pod("web-1", "n1")])
+    # As they become empty: the pod fits beside the control plane.
+    assert found["gone"] == ["n2", "n1"]
     assert "control plane" in why(found, "cp")
     assert "scale-down-disabled" in why(found, "kept")
     assert "cordoned" in why(found, "c")
@@ -115,22 +101,10 @@ def test_what_stays_whatever_runs_there(tmp_path: Path) -> None:
 
 def test_plans_that_stop_are_named_and_taken_only_when_allowed(tmp_path: Path) -> None:
     """Two nodes are full, so that no copy starts before another ends; a budget forbids that."""
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "all", "namespace": "shop"},
-        "spec": {"minAvailable": "100%", "selector": {}},
-    }
-    items = [
-        node("n1", "4"),
-        node("n2", "4"),
-        node("n3", "2"),
-        pod("a-1", "n1", "3"),
-        pod("b-1", "n2", "2"),
-        pod("c-1", "n2", "2"),
-        pod("d-1", "n3", "1"),
-        budget,
-    ]
+    whole = budget("all", "shop", minAvailable="100%", selector={})
+    items = [node("n1", "4"), node("n2", "4"), node("n3", "2"), whole]
+    items += [pod("a-1", "n1", "3"), pod("b-1", "n2", "2"), pod("c-1", "n2", "2")]
+    items += [pod("d-1", "n3", "1")]
     found = answered(tmp_path, items)
     assert found["stops"] == 0
     other = answered(tmp_path, items, "--allow-stops")
@@ -161,16 +135,6 @@ def test_bad_use_is_one_message(tmp_path: Path) -> None:
     for arguments in (["shop", "--format", "xml"], ["shop", "-o", str(file)], [str(file)]):
         done = RUNNER.invoke(app, ["consolidate", *arguments])
         assert isinstance(done.exception, PlaceoptError), arguments
-
-
-SPREAD = [
-    {
-        "maxSkew": 1,
-        "topologyKey": "kubernetes.io/hostname",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"}},
-    }
-]
 
 
 @pytest.mark.parametrize(("count", "enough"), [(2, 1), (4, 2), (6, 3)])
@@ -216,7 +180,7 @@ def test_idle_nodes_leave_before_the_first_step_where_a_spread_counts_them(tmp_p
     assert verify(StepsDocument(**{**steps, "idle": []}), load([tmp_path / "cluster.json"]))
     script = (out / "steps.sh").read_text()
     assert script.index("\ndiscard n2\n") < script.index("\nstep 1 ")
-    items[3]["metadata"]["annotations"] = {"karpenter.sh/do-not-disrupt": "true"}
+    items[3]["metadata"]["annotations"] = KEEP
     held = answered(tmp_path, items, "-o", str(out))
     assert (held["gone"][0], sorted(held["gone"])) == ("n2", ["n0", "n1", "n2"]), "n3 stays"
     assert held["idle"] == ["n2"]
@@ -273,8 +237,7 @@ def test_a_plan_may_end_after_each_of_its_stages(tmp_path: Path) -> None:
     for stage in found["stages"]:
         part = problem.evaluate({"steps": steps[: stage["steps"]]})
         assert part.feasible and part.values[0] == found["cost_now"] - stage["saves"]
-    text = RUNNER.invoke(app, ["consolidate", str(tmp_path / "cluster.json"), "--format", "table"])
-    assert "What the first steps save:" in text.stdout
+    assert "What the first steps save:" in told(tmp_path)
 
 
 @pytest.mark.parametrize(("count", "title"), [(1, "Why 1 node stays"), (2, "Why 2 nodes stay")])
@@ -291,3 +254,131 @@ def test_each_renderer_says_the_same(tmp_path: Path, count: int, title: str) -> 
         assert gone in text and title in text and "annotated do-not-disrupt" in text
         assert ("What to lift" in text) == (count == 2)
     assert all(len(line) <= 80 for line in texts[0].splitlines())
+
+
+# -- parts of a plan, one node alone, equally good plans -------------------------------------------
+
+
+def crowd(full: int = 3) -> list[dict[str, Any]]:
+    """Return nodes with one, two and three small pods, and one that has room for all."""
+    items = [node(f"n{k}") for k in range(full + 1)]
+    return items + [pod(f"w{k}-{j}", f"n{k}", "500m") for k in range(full) for j in range(k + 1)]
+
+
+@pytest.mark.parametrize(("most", "gone"), [(0, 1), (1, 2), (2, 2), (3, 3), (9, 3)])
+def test_a_plan_moves_no_more_pods_than_it_may(tmp_path: Path, most: int, gone: int) -> None:
+    """The nodes that save most for a pod go first; an empty one costs no move."""
+    found = answered(tmp_path, crowd(), "--max-moves", str(most))
+    assert found["moves"] <= most and found["cost_now"] - found["cost_after"] == gone
+    assert found["at_most"] == 3 - gone and len(found["nodes"]) == 4 - gone
+    held = [one for one in found["nodes"] if "than the limits allow" in one["reasons"][0]["text"]]
+    assert len(held) == 3 - gone
+
+
+@pytest.mark.parametrize(("least", "gone"), [(0, 3), (0.4, 3), (0.6, 2), (1, 2), (1.1, 1)])
+def test_each_move_saves_what_it_has_to(tmp_path: Path, least: float, gone: int) -> None:
+    found = answered(tmp_path, crowd(), "--min-saving-per-move", str(least))
+    assert found["cost_now"] - found["cost_after"] == gone
+    assert gone >= least * found["moves"]
+
+
+def test_what_saves_most_for_a_pod_goes_first(tmp_path: Path) -> None:
+    found = answered(tmp_path, crowd(4))
+    steps = [stage["steps"] for stage in found["stages"]]
+    saved = [stage["saves"] / max(1, stage["steps"]) for stage in found["stages"]]
+    assert steps == sorted(steps) and saved[1:] == sorted(saved[1:], reverse=True)
+
+
+def test_days_that_pay_for_restarts(tmp_path: Path) -> None:
+    """Three restarts of 10 USD; two nodes of 0.1 USD an hour less are 4.8 USD a day."""
+    items, prices = crowd(), tmp_path / "prices.csv"
+    for one in items[:4]:
+        one["metadata"]["labels"] |= {KIND_KEY: "m", "topology.kubernetes.io/region": "us"}
+    prices.write_text("location,size,on_demand_usd_per_hour\nus,m,0.1\n")
+    priced = "--prices", str(prices), "--max-moves", "1"
+    found = answered(tmp_path, items, *priced, "--restart-cost", "10")
+    assert (found["starts"], found["days_to_pay"]) == (1, round(10 / 4.8, 2))
+    assert answered(tmp_path, items, *priced)["days_to_pay"] is None
+    said = told(tmp_path, *priced, "--restart-cost", "10")
+    assert "The plan pays for its 1 restart in 2.08 days." in said
+
+
+def test_one_node_can_go(tmp_path: Path) -> None:
+    """Its pods move and no others; what is empty besides is not spoken of."""
+    found = answered(tmp_path, crowd(), "--remove", "n1")
+    assert (found["removes"], found["gone"]) == ("n1", ["n1"])
+    assert {move["node"] for move in found["pods_move"]} == {"n1"}
+    assert {move["pod"] for move in found["pods_move"]} == {"shop/w1-0", "shop/w1-1"}
+    assert "n1" not in {move["to"] for move in found["pods_move"]}
+    assert found["cost_now"] - found["cost_after"] == 1 and not found["nodes"]
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"affinity": APART}, "anti-affinity by hostname"),
+        ({"annotations": KEEP}, "do-not-disrupt"),
+        ({"cpu": "3500m"}, "no room"),
+        ({"nodeSelector": {"kubernetes.io/hostname": "n0"}}, "required: node selector"),
+    ],
+)
+def test_what_refuses_that_one_node_goes(tmp_path: Path, more: dict[str, Any], says: str) -> None:
+    items = [node(f"n{k}") for k in range(2)]
+    items += [pod(f"web-{k}", f"n{k}", **more) for k in range(2)]
+    found = answered(tmp_path, items, "--remove", "n0")
+    assert found["gone"] == [] and found["moves"] == 0
+    (held,) = found["nodes"]
+    assert held["name"] == "n0" and says in str(held["reasons"])
+    text = told(tmp_path, "--remove", "n0")
+    assert text.startswith("n0 stays: ") and says in text
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"unschedulable": True}, "cordoned"),
+        ({"labels": {"node-role.kubernetes.io/control-plane": ""}}, "control plane"),
+    ],
+)
+def test_nothing_is_proven_of_a_node_that_is_left_alone(
+    more: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    """And nothing moves for it."""
+    items = [node("n0"), node("n1", **more), pod("a-0", "n0"), pod("b-0", "n1")]
+    found = answered(tmp_path, items, "--remove", "n1")
+    assert (found["gone"], found["moves"], found["at_most"]) == ([], 0, 1)
+    text = told(tmp_path, "--remove", "n1")
+    assert says in text and "proven" not in text
+
+
+def test_a_limit_that_no_part_keeps_is_said(tmp_path: Path) -> None:
+    items = [node("n0"), node("n1"), pod("a-0", "n0"), pod("b-0", "n1")]
+    answered(tmp_path, items)
+    said = told(tmp_path, "--max-moves", "0")
+    assert said.startswith("No part of the plan keeps the limits.")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--remove", "n9"], "--remove 'n9': no such node; legal: n0"),
+        (["--remove", "n1", "--candidates", "more.csv"], "leave out --candidates"),
+    ],
+)
+def test_bad_use_of_limits_is_one_message(tmp_path: Path, options: list[str], says: str) -> None:
+    answered(tmp_path, crowd())
+    done = consolidated(tmp_path, *options)
+    assert done.exit_code != 0
+    assert says in str(done.exception) or says in done.output
+
+
+def test_replicas_stay_in_more_zones_where_that_costs_nothing(tmp_path: Path) -> None:
+    """Both copies of web are in one zone at first; one of them has to move, whatever is done."""
+    zones = {"n0": "a", "n1": "a", "n2": "b", "n3": "b"}
+    sizes = {"n0": "1"}
+    items = [node(n, sizes.get(n, "3"), labels={ZONE_KEY: zone}) for n, zone in zones.items()]
+    items += [pod("web-1", "n0"), pod("web-2", "n1"), pod("db-1", "n1", owner="StatefulSet")]
+    items += [pod("api-1", "n2", owner="StatefulSet"), pod("api-2", "n2"), pod("log-1", "n3")]
+    found = answered(tmp_path, items)
+    assert found["cost_now"] - found["cost_after"] == 2
+    assert not [name for name in found["together"] if "shop/web" in name]

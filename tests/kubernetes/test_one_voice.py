@@ -9,40 +9,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_clusters import APART, answered, node, pod
-from typer.testing import CliRunner
+from held_clusters import APART, KEEP, answered, node, pod
+from held_clusters import told as told_of
+from little_clusters import written
 
-from placeopt.cli import app
-
-KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 #: Clusters: proven at once, nothing to do, rules that no bound sees, pods that stay, a stop.
 CLUSTERS: dict[str, tuple[list[dict[str, Any]], tuple[str, ...]]] = {
     "smaller": ([node("n1"), node("n2"), pod("web-1", "n1"), pod("web-2", "n2")], ()),
     "as it is": ([node("n1"), pod("web-1", "n1")], ()),
     "apart": (
-        [node("n1"), node("n2"), node("n3")]
-        + [pod(f"web-{k}", f"n{k}", affinity=APART) for k in (1, 2, 3)],
+        [made for k in "123" for made in (node(f"n{k}"), pod(f"web-{k}", f"n{k}", affinity=APART))],
         (),
     ),
-    "kept": (
-        [node("n1"), node("n2"), pod("web-1", "n1", annotations=KEEP), pod("b-1", "n2")],
-        (),
-    ),
+    "kept": ([node("n1"), node("n2"), pod("web-1", "n1", annotations=KEEP), pod("b-1", "n2")], ()),
     "odd sizes": (
-        [
-            *(node(f"n{k}", "4") for k in range(3)),
-            *(pod(f"w{k}-1", f"n{k}", "2100m") for k in range(3)),
-        ],
+        [made for k in "012" for made in (node(f"n{k}"), pod(f"w{k}-1", f"n{k}", "2100m"))],
         (),
     ),
     "stops": (
         [
-            node("n1", "2"),
-            node("n2", "2"),
-            node("n3", "1"),
-            pod("a-1", "n1", "2"),
-            pod("b-1", "n2", "1"),
-            pod("c-1", "n3", "1"),
+            *(node("n1", "2"), node("n2", "2"), node("n3", "1")),
+            *(pod("a-1", "n1", "2"), pod("b-1", "n2", "1"), pod("c-1", "n3", "1")),
         ],
         ("--allow-stops",),
     ),
@@ -91,12 +78,8 @@ def test_an_unproven_plan_has_the_gap_of_the_answer(tmp_path: Path) -> None:
 
 def told(folder: Path, objects: list[dict[str, Any]], *options: str) -> str:
     """Return the answer in markdown."""
-    folder.mkdir(exist_ok=True)
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
-    return (
-        CliRunner().invoke(app, ["consolidate", str(file), "--format", "markdown", *options]).stdout
-    )
+    written(folder / "cluster.json", objects)
+    return told_of(folder, *options, form="markdown")
 
 
 def test_money_comes_first_and_by_whom_it_is_spent(tmp_path: Path) -> None:

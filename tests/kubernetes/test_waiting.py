@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from held_clusters import answered, node, pod
-
-KEEP = {"karpenter.sh/do-not-disrupt": "true"}
+from held_clusters import KEEP, answered, node, pod
 
 
 def waiting(name: str, cpu: str = "1", **more: Any) -> dict[str, Any]:

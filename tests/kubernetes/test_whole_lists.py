@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from held_clusters import node, pod
+from held_clusters import consolidated, node, pod, told
+from little_clusters import budget, deployment
 from typer.testing import CliRunner
 
 from placeopt.cli import app
@@ -32,9 +33,8 @@ def refused(*arguments: str) -> None:
     """Check that a command refuses a list in one message that says where and what to do."""
     done = RUNNER.invoke(app, list(arguments))
     assert isinstance(done.exception, DocumentError), done.output
-    told = str(done.exception)
-    assert "the list is not whole" in told, told
-    assert "line" in told and "without a limit" in told
+    words = ("the list is not whole", "line", "without a limit")
+    assert all(word in str(done.exception) for word in words), done.exception
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,8 @@ def test_every_reader_of_lists_refuses(tmp_path: Path) -> None:
     "about", [None, {}, {"continue": ""}, {"remainingItemCount": 0}, {"resourceVersion": "12"}]
 )
 def test_a_whole_list_is_read(about: Json | None, tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
-    file.write_text(json.dumps(listed([*NODES, *PODS], about)))
-    assert RUNNER.invoke(app, ["consolidate", str(file)]).exit_code == 0
+    (tmp_path / "cluster.json").write_text(json.dumps(listed([*NODES, *PODS], about)))
+    assert consolidated(tmp_path).exit_code == 0
 
 
 def _absent(found: Json) -> list[str]:
@@ -100,48 +99,32 @@ def _absent(found: Json) -> list[str]:
 
 @pytest.mark.parametrize("there", ["PodDisruptionBudget", "ResourceQuota", "LimitRange"])
 def test_what_a_dump_does_not_hold_is_named(there: str, tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
-    version = "policy/v1" if there == "PodDisruptionBudget" else "v1"
-    more = {
-        "apiVersion": version,
-        "kind": there,
-        "metadata": {"name": "x", "namespace": "shop"},
-        "spec": {"selector": {}} if there == "PodDisruptionBudget" else {},
-    }
-    told = {}
-    for name, items in (("without", []), ("with", [more])):
-        file.write_text(json.dumps(listed([*NODES, *PODS, *items])))
-        done = RUNNER.invoke(app, ["consolidate", str(file), "--format", "json"])
-        assert done.exit_code == 0, done.output
-        told[name] = _absent(json.loads(done.stdout))
-        words = RUNNER.invoke(app, ["consolidate", str(file), "--format", "markdown"]).stdout
-        assert ("Not in the files, counted as not in the cluster: " in words) and (
-            (there in words.split("counted as not in the cluster: ")[1].split(".")[0])
-            == (name == "without")
-        )
-    assert there in told["without"] and there not in told["with"]
-    assert "Namespace" in told["with"] and "PersistentVolume" not in told["with"]
+    more = {"apiVersion": "v1", "kind": there, "metadata": {"name": "x", "namespace": "shop"}}
+    made = budget("x", "shop") if there == "PodDisruptionBudget" else more | {"spec": {}}
+    absent = {}
+    for name, items in (("without", []), ("with", [made])):
+        (tmp_path / "cluster.json").write_text(json.dumps(listed([*NODES, *PODS, *items])))
+        absent[name] = _absent(json.loads(told(tmp_path, form="json")))
+        said = "counted as not in the cluster: "
+        words = told(tmp_path, form="markdown")
+        assert f"Not in the files, {said}" in words
+        assert (there in words.split(said)[1].split(".")[0]) == (name == "without")
+    assert there in absent["without"] and there not in absent["with"]
+    assert "Namespace" in absent["with"] and "PersistentVolume" not in absent["with"]
 
 
 def test_volumes_are_expected_where_pods_claim_some(tmp_path: Path) -> None:
-    file = tmp_path / "cluster.json"
     claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]
-    file.write_text(json.dumps(listed([*NODES, *PODS, pod("db-1", "n1", volumes=claim)])))
-    done = RUNNER.invoke(app, ["consolidate", str(file), "--format", "json"])
+    items = [*NODES, *PODS, pod("db-1", "n1", volumes=claim)]
+    (tmp_path / "cluster.json").write_text(json.dumps(listed(items)))
     lacks = {"PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CSINode"}
-    assert lacks <= set(_absent(json.loads(done.stdout)))
+    assert lacks <= set(_absent(json.loads(told(tmp_path, form="json"))))
 
 
 def test_manifests_are_no_dump(tmp_path: Path) -> None:
     """What shall run says nothing of the cluster: nobody expects budgets there."""
     file, report = tmp_path / "nodes.yaml", tmp_path / "report.json"
-    deployment = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": "web", "namespace": "shop"},
-        "spec": {"replicas": 1, "template": PODS[0]},
-    }
-    file.write_text(yaml.safe_dump_all([*NODES, deployment]))
+    file.write_text(yaml.safe_dump_all([*NODES, *deployment("web", [None])[:1]]))
     to = ("import", "kubernetes", str(file), "--to", "rolling-update")
     priced = ("--missing-prices", "default=0.1", "--report", str(report))
     done = RUNNER.invoke(app, [*to, *priced])

@@ -6,20 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+from little_clusters import HOST_KEY, apart, spread, written
 from typer.testing import CliRunner
 
 from placeopt.cli import app
 
-APART = {
-    "podAntiAffinity": {
-        "requiredDuringSchedulingIgnoredDuringExecution": [
-            {
-                "labelSelector": {"matchLabels": {"app": "web"}},
-                "topologyKey": "kubernetes.io/hostname",
-            }
-        ]
-    }
-}
+#: Spec of a pod of `web` that keeps apart from others, or is spread, by hostname.
+APART = apart("web")["affinity"]
+SPREAD = spread("web", HOST_KEY)["topologySpreadConstraints"]
+KEEP = {"karpenter.sh/do-not-disrupt": "true"}
 
 
 def node(name: str, cpu: str = "4", **more: Any) -> dict[str, Any]:
@@ -70,8 +65,17 @@ def pod(
 def answered(path: Path, items: list[dict[str, Any]], *options: str, code: int = 0) -> Any:
     """Return the answer for a cluster, as JSON."""
     path.mkdir(exist_ok=True)
-    file = path / "cluster.json"
-    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
-    done = CliRunner().invoke(app, ["consolidate", str(file), *options])
+    written(path / "cluster.json", items)
+    done = consolidated(path, *options)
     assert done.exit_code == code, done.output
     return json.loads(done.stdout)
+
+
+def consolidated(path: Path, *options: str) -> Any:
+    """Return what `placeopt consolidate` ends with for the cluster of a folder."""
+    return CliRunner().invoke(app, ["consolidate", str(path / "cluster.json"), *options])
+
+
+def told(path: Path, *options: str, form: str = "table") -> str:
+    """Return the answer for the cluster of a folder in another form."""
+    return str(consolidated(path, *options, "--format", form).stdout)
