@@ -6,9 +6,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from little_traces import SMALL, node, played, pod, trace
+from little_traces import node, played, pod, trace
 
-from placeopt.backtest import bound
 from placeopt.backtest.arrays import arrays_of
 from placeopt.backtest.bound import bound_usd, vertices
 
@@ -75,30 +74,14 @@ def test_thousands_of_machine_types(price: str) -> None:
     assert found.any() == (price not in ("nothing", "one for nothing"))
 
 
-def test_corners_are_listed_anew_only_where_a_price_changes_them(monkeypatch) -> None:
-    """Large machines are cheap for their size; what small ones cost beside them decides nothing."""
-    machines = [{**SMALL, "usd_per_hour": 9.0}]
-    machines += [{**SMALL, "name": f"m{k}", "cpu_millicores": 40000} for k in range(3)]
-    prices = [{"machine": "small", "at_s": k, "usd_per_hour": 5 + k % 3} for k in range(1, 99)]
-    cheap = [{"machine": "small", "at_s": 100, "usd_per_hour": 0.05}]
-    calls = []
-    monkeypatch.setattr(bound, "vertices", lambda *a: calls.append(1) or vertices(*a))
-    document = trace([node("a")], [pod("p", 10, 0)], machines=machines, prices=prices + cheap)
-    bound_usd(arrays_of(document))
-    assert len(calls) == 2
-
-
 def slow_bound(document) -> float:
     """Return the bound from what is alive between any two moments."""
-    arrays, total = arrays_of(document), 0.0
-    price = arrays.price.copy()
+    total, price = 0.0, arrays_of(document).price.copy()
+    names = [m.name for m in document.machines]
     sizes = np.array([(m.cpu_millicores, m.memory_mib, m.gpus * 1000) for m in document.machines])
+    most = document.seconds
     ends = [
-        min(
-            p.to_s if p.to_s is not None else document.seconds,
-            p.from_s + p.work_s if p.work_s is not None else document.seconds,
-            document.seconds,
-        )
+        min(most if p.to_s is None else p.to_s, most, p.from_s + (p.work_s or most))
         for p in document.pods
     ]
     moments = {0.0, document.seconds, *ends, *(p.from_s for p in document.pods)}
@@ -107,14 +90,10 @@ def slow_bound(document) -> float:
     for begin, end in pairwise(times):
         for change in document.prices:
             if change.at_s <= begin:
-                price[[m.name for m in document.machines].index(change.machine)] = (
-                    change.usd_per_hour
-                )
+                price[names.index(change.machine)] = change.usd_per_hour
         alive = [p for p, e in zip(document.pods, ends, strict=True) if p.from_s <= begin < e]
-        asked = np.sum(
-            [(p.cpu_millicores, p.memory_mib, p.gpus * p.gpu_share) for p in alive] or [(0, 0, 0)],
-            axis=0,
-        )
+        sizes_of = [(p.cpu_millicores, p.memory_mib, p.gpus * p.gpu_share) for p in alive]
+        asked = np.sum(sizes_of or [(0, 0, 0)], axis=0)
         single = [
             min(
                 (

@@ -304,40 +304,44 @@ def clusters(first: dict[str, str], second: dict[str, str], **change: Any) -> di
     }
 
 
+EU, US = {"cluster": "eu"}, {"cluster": "us"}
+SAME = {"names": ("a", "a"), "pods": ("p", "p")}
+X, Y = {"prometheus": "m/x"}, {"prometheus": "m/y"}
+
+
 @pytest.mark.parametrize(
-    ("first", "second", "change"),
+    ("first", "second", "change", "refused"),
     [
-        ({"cluster": "eu"}, {"cluster": "us"}, {}),
-        ({"cluster": "eu"}, {"cluster": "us"}, {"names": ("a", "a"), "pods": ("p", "p")}),
-        ({"k8s_cluster_name": "eu"}, {"k8s_cluster_name": "us"}, {}),
-        ({"cluster": "eu"}, {}, {}),
-        ({"region": "eu"}, {"region": "us"}, {}),
-        ({"prometheus": "m/x"}, {"prometheus": "m/y"}, {}),
-        ({"prometheus_replica": "x"}, {"prometheus_replica": "y"}, {"times": ((0, 9), (3, 11))}),
+        (EU, US, {}, True),
+        (EU, US, SAME, True),
+        ({"k8s_cluster_name": "eu"}, {"k8s_cluster_name": "us"}, {}, True),
+        (EU, {}, {}, True),
+        ({"region": "eu"}, {"region": "us"}, {}, True),
+        (X, Y, {}, True),
+        (
+            {"prometheus_replica": "x"},
+            {"prometheus_replica": "y"},
+            {"times": ((0, 9), (3, 11))},
+            True,
+        ),
+        # Shards, replicas and new names are one cluster.
+        (EU, EU, {}, False),
+        (EU, US, {"times": ((0, 5), (5, 11))}, False),
+        ({"instance": "10.0.0.1"}, {"instance": "10.0.0.2"}, {}, False),
+        ({"region": "eu"}, {"region": "eu"}, {}, False),
+        (X, Y, SAME, False),
+        ({}, {}, {}, False),
     ],
 )
 def test_two_clusters_behind_one_server_are_refused(
-    tmp_path: Path, first: Any, second: Any, change: Any
+    tmp_path: Path, first: Any, second: Any, change: Any, refused: bool
 ) -> None:
+    series = clusters(first, second, **change)
+    if not refused:
+        assert exported(tmp_path, **series).nodes
+        return
     with pytest.raises(DocumentError, match=r"of several clusters: .* is '.*' and '.*'; query one"):
-        exported(tmp_path, **clusters(first, second, **change))
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "change"),
-    [
-        ({"cluster": "eu"}, {"cluster": "eu"}, {}),
-        ({"cluster": "old"}, {"cluster": "new"}, {"times": ((0, 5), (5, 11))}),
-        ({"instance": "10.0.0.1"}, {"instance": "10.0.0.2"}, {}),
-        ({"region": "eu"}, {"region": "eu"}, {}),
-        ({"prometheus": "m/x"}, {"prometheus": "m/y"}, {"names": ("a", "a"), "pods": ("p", "p")}),
-        ({}, {}, {}),
-    ],
-)
-def test_shards_replicas_and_new_names_are_one_cluster(
-    tmp_path: Path, first: Any, second: Any, change: Any
-) -> None:
-    assert exported(tmp_path, **clusters(first, second, **change)).nodes
+        exported(tmp_path, **series)
 
 
 @pytest.mark.skipif("PLACEOPT_DATA" not in os.environ, reason="needs PLACEOPT_DATA")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 STATE = os.environ["FAKE_CLUSTER"]
+HARD = "requiredDuringSchedulingIgnoredDuringExecution"
 COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -41,120 +42,76 @@ class Cluster:
                 if pod["left"] < 0:
                     del self.pods[name]
 
+    def owned(self, name: str) -> list[Any]:
+        """Return the pods of a controller that are not ending."""
+        return [
+            pod
+            for pod in self.pods.values()
+            if (pod["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
+            and "deletionTimestamp" not in pod["metadata"]
+        ]
+
     def control(self) -> None:
-        for name, rs in self.state["replicasets"].items():
-            rs["spec"]["replicas"] = self.state["deployments"][
-                rs["metadata"]["ownerReferences"][0]["name"]
-            ]["spec"]["replicas"]
-            wanted = rs["spec"]["selector"]["matchLabels"]
+        for name, made in self.state["replicasets"].items():
+            about, spec = made["metadata"], made["spec"]
+            above = self.state["deployments"][about["ownerReferences"][0]["name"]]
+            count = spec["replicas"] = above["spec"]["replicas"]
+            wanted, owner = spec["selector"]["matchLabels"], {"kind": "ReplicaSet", "name": name}
             for pod in self.pods.values():
-                if wanted.items() <= pod["metadata"]["labels"].items() and not pod["metadata"].get(
-                    "ownerReferences"
-                ):
-                    pod["metadata"]["ownerReferences"] = [
-                        {"kind": "ReplicaSet", "name": name, "controller": True}
-                    ]
-            mine = [
-                p
-                for p in self.pods.values()
-                if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
-                and "deletionTimestamp" not in p["metadata"]
-            ]
+                meta = pod["metadata"]
+                if wanted.items() <= meta["labels"].items() and not meta.get("ownerReferences"):
+                    meta["ownerReferences"] = [owner | {"controller": True}]
+            mine = self.owned(name)
             self.schedule()
             mine.sort(key=lambda p: (p["ready"], int(p["metadata"]["annotations"].get(COST, "0"))))
-            for pod in mine[: max(0, len(mine) - rs["spec"]["replicas"])]:
+            for pod in mine[: max(0, len(mine) - count)]:
                 pod["metadata"]["deletionTimestamp"] = "now"
                 pod["left"] = self.state.get("lingers", 0)
-            for k in range(rs["spec"]["replicas"] - len(mine)):
-                self.make(
-                    f"{name}-auto{len(self.state['log'])}-{k}",
-                    rs["spec"]["template"],
-                    {"kind": "ReplicaSet", "name": name},
-                    wanted,
-                    slow=True,
-                )
-            ready = sum(
-                p["ready"] and "deletionTimestamp" not in p["metadata"]
-                for p in self.pods.values()
-                if (p["metadata"].get("ownerReferences") or [{}])[0].get("name") == name
-            )
+            for k in range(count - len(mine)):
+                pod_name = f"{name}-auto{len(self.state['log'])}-{k}"
+                self.make(pod_name, spec["template"], owner, wanted, slow=True)
+            ready = sum(pod["ready"] for pod in self.owned(name))
             self.state["least"][name] = min(self.state["least"].get(name, ready), ready)
-        for name, stateful in self.state["statefulsets"].items():
-            for k in range(stateful["spec"]["replicas"]):
+        for name, made in self.state["statefulsets"].items():
+            owner = {"kind": "StatefulSet", "name": name}
+            for k in range(made["spec"]["replicas"]):
                 if f"{name}-{k}" not in self.pods:
-                    self.make(
-                        f"{name}-{k}",
-                        stateful["spec"]["template"],
-                        {"kind": "StatefulSet", "name": name},
-                        {},
-                    )
+                    self.make(f"{name}-{k}", made["spec"]["template"], owner, {})
         self.schedule()
 
-    def make(
-        self,
-        name: str,
-        template: Any,
-        owner: dict[str, Any],
-        labels: dict[str, str],
-        slow: bool = False,
-    ) -> None:
+    def make(self, name: str, template: Any, owner: Any, labels: Any, slow: bool = False) -> None:
         self.state["uids"] = self.state.get("uids", 0) + 1
-        metadata = {
-            "name": name,
-            "uid": f"uid-{self.state['uids']}",
-            "labels": dict(labels),
-            "annotations": {},
-            "ownerReferences": [owner | {"controller": True}],
-        }
-        self.pods[name] = {
-            "metadata": metadata,
-            "spec": json.loads(json.dumps(template["spec"])),
-            "ready": False,
-            "slow": slow,
-        }
+        about = {"name": name, "uid": f"uid-{self.state['uids']}", "labels": dict(labels)}
+        about |= {"annotations": {}, "ownerReferences": [owner | {"controller": True}]}
+        spec = json.loads(json.dumps(template["spec"]))
+        self.pods[name] = {"metadata": about, "spec": spec, "ready": False, "slow": slow}
 
     def schedule(self) -> None:
         for pod in self.pods.values():
             if pod["ready"] or pod.get("slow") or "nodeName" in pod["spec"]:
                 continue
-            terms = (
-                pod["spec"]
-                .get("affinity", {})
-                .get("nodeAffinity", {})
-                .get("requiredDuringSchedulingIgnoredDuringExecution", {})
+            wish = pod["spec"].get("affinity", {}).get("nodeAffinity", {}).get(HARD, {})
+            fields = (
+                f for t in wish.get("nodeSelectorTerms", []) for f in t.get("matchFields", [])
             )
-            for node in [
-                f["values"][0]
-                for t in terms.get("nodeSelectorTerms", [])
-                for f in t.get("matchFields", [])
-            ]:
+            for node in [field["values"][0] for field in fields]:
                 room = self.state["nodes"][node]
-                used = sum(
-                    self.cpu(p) for p in self.pods.values() if p["spec"].get("nodeName") == node
-                )
-                if not room["cordoned"] and used + self.cpu(pod) <= room["cpu"]:
+                there = (p for p in self.pods.values() if p["spec"].get("nodeName") == node)
+                if not room["cordoned"] and sum(map(self.cpu, [*there, pod])) <= room["cpu"]:
                     pod["spec"]["nodeName"], pod["ready"] = node, True
                     break
 
     @staticmethod
     def cpu(pod: Any) -> int:
-        return sum(
-            int(c["resources"]["requests"]["cpu"].removesuffix("m"))
-            for c in pod["spec"]["containers"]
-        )
+        asked = (c["resources"]["requests"]["cpu"] for c in pod["spec"]["containers"])
+        return sum(int(text.removesuffix("m")) for text in asked)
 
 
 def path_of(thing: Any, text: str) -> str:
     """The jsonpath expressions that the scripts use."""
     if "ownerReferences" in text:
-        return next(
-            (
-                o["name"]
-                for o in thing["metadata"].get("ownerReferences", [])
-                if o.get("controller")
-            ),
-            "",
-        )
+        owners = thing["metadata"].get("ownerReferences", [])
+        return next((o["name"] for o in owners if o.get("controller")), "")
     for key in re.findall(r"[^.{}]+", text):
         thing = thing.get(key, {}) if isinstance(thing, dict) else {}
     return "" if thing == {} else str(thing)
@@ -169,28 +126,19 @@ def get(cluster: Cluster, kind: str, rest: list[str]) -> None:
     if "-l" in rest or rest[0] == "-o":
         lists(cluster, kind, rest)
         return
-    table = {
-        "node": "nodes",
-        "pod": "pods",
-        "replicaset": "replicasets",
-        "replicasets": "replicasets",
-        "deployment": "deployments",
-        "statefulset": "statefulsets",
-    }
-    things = cluster.state[table[kind]]
+    things = cluster.state[kind if kind.endswith("s") else f"{kind}s"]
     form = rest[rest.index("-o") + 1]
     if rest[0] not in things:
         if "--ignore-not-found" in rest:
             return
         fail(f"{kind} {rest[0]} not found")
     thing = shown(cluster, kind, rest[0], things[rest[0]])
-    print(
-        f"{kind}/{rest[0]}"
-        if form == "name"
-        else json.dumps(thing)
-        if form == "json"
-        else path_of(thing, form.removeprefix("jsonpath="))
-    )
+    if form == "name":
+        print(f"{kind}/{rest[0]}")
+    else:
+        print(
+            json.dumps(thing) if form == "json" else path_of(thing, form.removeprefix("jsonpath="))
+        )
 
 
 def shown(cluster: Cluster, kind: str, name: str, thing: Any) -> Any:
@@ -242,9 +190,8 @@ def change(cluster: Cluster, what: str, rest: list[str]) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    given = (
-        json.load(sys.stdin) if arguments[-1] == "-" else None
-    )  # what writes into the pipe is done then
+    # What writes into the pipe is done then.
+    given = json.load(sys.stdin) if arguments[-1] == "-" else None
     if arguments[0].startswith("--context="):
         assert arguments[0] == "--context=shop-context"
         arguments = arguments[1:]
@@ -273,18 +220,12 @@ def main(arguments: list[str]) -> None:
     elif verb in ("annotate", "label"):
         change(cluster, verb, rest)
     elif verb == "scale":
-        cluster.state["deployments"][rest[1]]["spec"]["replicas"] = int(
-            rest[2].removeprefix("--replicas=")
-        )
+        count = int(rest[2].removeprefix("--replicas="))
+        cluster.state["deployments"][rest[1]]["spec"]["replicas"] = count
     elif verb == "delete":
-        if rest[0] == "node":
-            del cluster.state["nodes"][rest[1]]
-        else:
-            del cluster.pods[rest[1]]
-    elif verb == "cordon":
-        cluster.state["nodes"][rest[0]]["cordoned"] = True
-    elif verb == "uncordon":
-        cluster.state["nodes"][rest[0]]["cordoned"] = False
+        del cluster.state[f"{rest[0]}s"][rest[1]]
+    elif verb in ("cordon", "uncordon"):
+        cluster.state["nodes"][rest[0]]["cordoned"] = verb == "cordon"
     elif verb == "patch":
         patched = cluster.state[rest[0] + "s"][rest[1]]["spec"]
         given = json.loads(rest[-1])["spec"]

@@ -207,14 +207,6 @@ def test_machines_to_buy_are_no_domains_until_they_are_bought(tmp_path: Path) ->
     assert answered(tmp_path, items, *options)["nodes_after"] == 1
 
 
-@pytest.mark.parametrize(("name", "enough"), [("spread_hostname", 2), ("spread_hostname6", 3)])
-def test_half_of_the_nodes_are_enough(
-    tmp_path: Path, kubernetes_data: Path, name: str, enough: int
-) -> None:
-    items = json.loads((kubernetes_data / "kubernetes_cases" / f"{name}.json").read_text())["items"]
-    assert answered(tmp_path, items)["nodes_after"] == enough
-
-
 def test_a_control_plane_is_never_deleted(tmp_path: Path) -> None:
     items = [node(f"n{k}", labels={"node-role.kubernetes.io/master": ""}) for k in range(4)]
     items += [pod(f"web-{k}", f"n{k}", topologySpreadConstraints=SPREAD) for k in range(4)]

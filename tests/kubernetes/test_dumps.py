@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from little_clusters import Json, deployment, imported, node
+from little_clusters import Json, deployment, homes, imported, node, node_pool
 
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.files import with_folders, without_logs
@@ -14,7 +14,6 @@ from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.options import ImportOptions
 
 OBJECTS = [node("n1"), node("n2"), *deployment("web", ["n1", "n2"]), *deployment("api", ["n1"])]
-LISTS = {"Node": "NodeList", "Pod": "PodList", "Deployment": "DeploymentList"}
 
 
 def bare(objects: list[Json], kind: str) -> list[Json]:
@@ -35,10 +34,6 @@ def lists(objects: list[Json]) -> list[Json]:
 def log(pod: str, text: str, container: str = "app", end: str = "\n") -> str:
     which = f"{container} of pod default/{pod}"
     return f"==== START logs for container {which} ====\n{text}{end}==== END logs for container {which} ====\n"  # noqa: E501
-
-
-def homes(done: Imported) -> dict[str, str]:
-    return {m["name"]: m["node"] for a in done.document["applications"] for m in a["microservices"]}
 
 
 def read(*paths: Path) -> Imported:
@@ -140,17 +135,9 @@ def test_a_folder_without_objects_is_refused(files: list[str], tmp_path: Path) -
 
 def test_a_node_pool_in_a_dump_makes_nodes_not_pods(tmp_path: Path) -> None:
     """What Karpenter does with its nodes by itself is named; it is no workload."""
-    disruption = {
-        "consolidateAfter": "30m",
-        "budgets": [{"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h"}],
-    }
-    spec = {"disruption": disruption, "template": {"spec": {"requirements": []}}}
-    pool = {
-        "apiVersion": "karpenter.sh/v1",
-        "kind": "NodePool",
-        "metadata": {"name": "general"},
-        "spec": spec,
-    }
+    budget = {"nodes": "0", "schedule": "0 9 * * 1-5", "duration": "8h"}
+    disruption = {"consolidateAfter": "30m", "budgets": [budget]}
+    pool = node_pool(name="general", disruption=disruption)
     made = imported(tmp_path, [node("n1"), *deployment("web", ["n1"]), pool])
     assert not made.notes.of("left-out")
     told = dict(made.notes.of("not-expressed"))

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from little_clusters import Json, container, deployment, imported, node, services, texts
+from little_clusters import (
+    Json,
+    container,
+    deployment,
+    imported,
+    node,
+    nodes_of,
+    services,
+    texts,
+)
 
 from placeopt import api
 from placeopt.core.errors import DocumentError
@@ -65,7 +74,7 @@ def test_by_priority(case: str, tmp_path: Path) -> None:
     objects = [*NODES, *PODS, *pause(**spec), *more]
     done = imported(tmp_path, objects, rules={"expendable": below})
     assert is_expendable(done) == expendable
-    room = {n["name"]: n["cpu_millicores"] for n in done.document["nodes"]}
+    room = {name: n["cpu_millicores"] for name, n in nodes_of(done).items()}
     assert room == {"n1": 4000, "n2": 500 if expendable else 4000, "n3": 4000}
     named = f"lower priority than {below} (--expendable)" in texts(done, "capacity")
     assert named == expendable
@@ -109,7 +118,7 @@ def test_nothing_moves_onto_their_room(tmp_path: Path) -> None:
     """They are not ended for others, so that what they take is taken."""
     objects = [*NODES[:2], *deployment("web", ["n1"]), *pause(cpu="4", priority=-10)]
     done = imported(tmp_path, objects, rules={"expendable": 0})
-    assert {n["name"]: n["cpu_millicores"] for n in done.document["nodes"]}["n2"] == 0
+    assert nodes_of(done)["n2"]["cpu_millicores"] == 0
 
 
 @pytest.mark.parametrize(
@@ -127,12 +136,9 @@ def test_what_waits_is_left_out(objects: list[Json], topic: str, said: str, tmp_
 
 @pytest.mark.parametrize("value", ["-10", 1.5, True, 2**40])
 def test_priorities_that_are_none(value: Any, tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match=r"is not legal.*legal: a whole number"):
-        imported(tmp_path, [*NODES, *PODS, *pause(priority=value)], rules={"expendable": 0})
-    with pytest.raises(DocumentError, match=r"is not legal.*legal: a whole number"):
-        more = classes("low", value)
-        objects = [*NODES, *PODS, *pause(priorityClassName="low"), more]
-        imported(tmp_path, objects, rules={"expendable": 0})
+    for more in (pause(priority=value), [*pause(priorityClassName="low"), classes("low", value)]):
+        with pytest.raises(DocumentError, match=r"is not legal.*legal: a whole number"):
+            imported(tmp_path, [*NODES, *PODS, *more], rules={"expendable": 0})
 
 
 def test_only_expendable_pods_are_nothing_to_plan(tmp_path: Path) -> None:

@@ -33,21 +33,14 @@ def origin_of(problem: EdgeCloud, kind: str = "Deployment") -> Origin:
     for k, application in enumerate(problem.applications):
         item = {"namespace": "shop", "kind": kind, "name": f"svc-{k}"}
         items |= {f"{application.name}/{m.name}": item for m in application.microservices}
-    return Origin.model_validate(
-        {
-            "instance": {"problem": name.problem, "name": name.name, "sha256": name.sha256},
-            "items": items,
-        }
-    )
+    about = {"problem": name.problem, "name": name.name, "sha256": name.sha256}
+    return Origin.model_validate({"instance": about, "items": items})
 
 
 def weights(policy: dict[str, Any]) -> dict[str, int]:
-    listed = policy["spec"]["placement"]["replicaScheduling"]["weightPreference"][
-        "staticWeightList"
-    ]
-    return {
-        name: entry["weight"] for entry in listed for name in entry["targetCluster"]["clusterNames"]
-    }
+    wishes = policy["spec"]["placement"]["replicaScheduling"]["weightPreference"]
+    listed = wishes["staticWeightList"]
+    return {name: e["weight"] for e in listed for name in e["targetCluster"]["clusterNames"]}
 
 
 def crd_schema() -> dict[str, Any]:
@@ -69,11 +62,7 @@ def strict(schema: Any) -> Any:
     made = {key: strict(value) for key, value in schema.items()}
     if isinstance(made.get("properties"), dict) and made.get("type") == "object":
         made.setdefault("additionalProperties", False)
-        if (
-            "kind" in made["properties"]
-            and "apiVersion" in made["properties"]
-            and "metadata" in made["properties"]
-        ):
+        if {"kind", "apiVersion", "metadata"} <= made["properties"].keys():
             made["properties"]["metadata"] = {"type": "object"}
     return made
 
@@ -102,9 +91,8 @@ def test_policies_are_valid(placed: tuple[EdgeCloud, dict[str, Any]]) -> None:
         assert made
         for policy in made:
             jsonschema.validate(policy, schema)
-    made[0]["spec"]["placement"]["replicaScheduling"]["weightPreference"]["staticWeightList"][0][
-        "weight"
-    ] = 0
+    wishes = made[0]["spec"]["placement"]["replicaScheduling"]["weightPreference"]
+    wishes["staticWeightList"][0]["weight"] = 0
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(made[0], schema)
 
@@ -132,9 +120,6 @@ def test_names_and_kinds_are_checked(placed: tuple[EdgeCloud, dict[str, Any]]) -
     with pytest.raises(UnsupportedError, match="DaemonSet 'svc-0' has no replicas"):
         policies(problem, plan, origin_of(problem, "DaemonSet"))
     application = problem.applications[0].name
+    wrong = {application: dict.fromkeys(plan["placement"][application], "Near_1")}
     with pytest.raises(DocumentError, match="'Near_1' is not a name"):
-        policies(
-            problem,
-            {"placement": {application: dict.fromkeys(plan["placement"][application], "Near_1")}},
-            origin_of(problem),
-        )
+        policies(problem, {"placement": wrong}, origin_of(problem))

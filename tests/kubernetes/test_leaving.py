@@ -5,14 +5,13 @@ Each kind of situation is drawn many times among Deployments that may move.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from little_clusters import Json, container, deployment, imported, node, texts, written
+from little_clusters import Json, container, deployment, imported, node, taint, texts, written
 from planned import ends_of, every_point_runs, one_step
 
 from placeopt.kubernetes.export.script import StepsDocument
@@ -32,12 +31,8 @@ def namespaced(kind: str, **more: Any) -> Json:
     return {"kind": kind, "metadata": {"name": kind.lower(), "namespace": "odd"}, **more}
 
 
-def ranges(**limits: Any) -> list[Json]:
-    return [namespaced("LimitRange", spec={"limits": [{"type": "Container", **limits}]})]
-
-
-def whole(**limits: Any) -> list[Json]:
-    return [namespaced("LimitRange", spec={"limits": [{"type": "Pod", **limits}]})]
+def ranges(kind: str = "Container", **limits: Any) -> list[Json]:
+    return [namespaced("LimitRange", spec={"limits": [{"type": kind, **limits}]})]
 
 
 def claimed(**more: Any) -> list[Json]:
@@ -59,13 +54,12 @@ def wanting(objects: list[Json], count: int) -> list[Json]:
 
 USES = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]}
 SPACE = {"kind": "Namespace", "metadata": {"name": "odd"}}
+ENDS = {**SPACE, "status": {"phase": "Terminating"}}
+LOST = "lost or being deleted"
 #: What holds the pods of a Deployment -> what is changed of its objects, and what is said.
 ODD: dict[str, tuple[Callable[[list[Json]], list[Json]], str]] = {
     "its namespace is going": (lambda o: [*o, leaving(SPACE)], "namespace odd is being deleted"),
-    "its namespace ends": (
-        lambda o: [*o, {**SPACE, "status": {"phase": "Terminating"}}],
-        "no pod may be made there",
-    ),
+    "its namespace ends": (lambda o: [*o, ENDS], "no pod may be made there"),
     "it is being deleted": (lambda o: [leaving(o[0]), *o[1:]], "that is being deleted"),
     "its ReplicaSet is": (lambda o: [o[0], leaving(o[1]), *o[2:]], "that is being deleted"),
     "it shrinks": (lambda o: wanting(o, 1), "has more pods than it wants"),
@@ -73,41 +67,22 @@ ODD: dict[str, tuple[Callable[[list[Json]], list[Json]], str]] = {
     "it grows": (lambda o: wanting(o, 5), "has fewer pods than it wants"),
     "most of a container": (lambda o: [*o, *ranges(max={"cpu": "200m"})], "above its most"),
     "least of a container": (lambda o: [*o, *ranges(min={"memory": "1Gi"})], "below its least"),
-    "most of a pod": (lambda o: [*o, *whole(max={"cpu": "499m"})], "above its most"),
-    "a pod without a limit": (lambda o: [*o, *whole(max={"cpu": "9"})], "has no limit"),
-    "least of a pod": (lambda o: [*o, *whole(min={"memory": "513Mi"})], "below its least"),
-    "a claim that is going": (
-        lambda o: [*o, *claimed(metadata={"deletionTimestamp": WHEN})],
-        "lost or being deleted",
-    ),
-    "a claim that is lost": (
-        lambda o: [*o, *claimed(status={"phase": "Lost"})],
-        "lost or being deleted",
-    ),
+    "most of a pod": (lambda o: [*o, *ranges("Pod", max={"cpu": "499m"})], "above its most"),
+    "a pod without a limit": (lambda o: [*o, *ranges("Pod", max={"cpu": "9"})], "has no limit"),
+    "least of a pod": (lambda o: [*o, *ranges("Pod", min={"memory": "513Mi"})], "below its least"),
+    "a claim that is going": (lambda o: [*o, *claimed(metadata={"deletionTimestamp": WHEN})], LOST),
+    "a claim that is lost": (lambda o: [*o, *claimed(status={"phase": "Lost"})], LOST),
 }
 #: What holds nothing.
 PLAIN: dict[str, Callable[[list[Json]], list[Json]]] = {
     "a namespace": lambda o: [*o, {**SPACE, "status": {"phase": "Active"}}],
     "ranges that it keeps": lambda o: [*o, *ranges(max={"cpu": "1"}, min={"memory": "1Mi"})],
     "a ratio without limits": lambda o: [*o, *ranges(maxLimitRequestRatio={"cpu": "2"})],
-    "ranges of claims": lambda o: [
-        *o,
-        namespaced(
-            "LimitRange",
-            spec={"limits": [{"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}]},
-        ),
-    ],
+    "ranges of claims": lambda o: [*o, *ranges("PersistentVolumeClaim", max={"storage": "1Gi"})],
     "a pod without a limit, given one": lambda o: [
         *o,
-        namespaced(
-            "LimitRange",
-            spec={
-                "limits": [
-                    {"type": "Pod", "max": {"cpu": "9"}},
-                    {"type": "Container", "default": {"cpu": "1"}},
-                ]
-            },
-        ),
+        *ranges("Pod", max={"cpu": "9"}),
+        {**ranges(default={"cpu": "1"})[0], "metadata": {"name": "other", "namespace": "odd"}},
     ],
     "nothing": lambda o: o,
 }
@@ -182,17 +157,13 @@ def test_pods_that_wait(case: str, tmp_path: Path) -> None:
 
 # -- nodes -----------------------------------------------------------------------------------------
 
-GOING: dict[str, Callable[[Json], Json]] = {
-    "deleted": leaving,
-    "cluster-autoscaler": lambda n: tainted(n, "ToBeDeletedByClusterAutoscaler"),
-    "karpenter": lambda n: tainted(n, "karpenter.sh/disrupted"),
-    "karpenter before": lambda n: tainted(n, "karpenter.sh/disruption"),
+#: Who deletes a node -> the taint that says so; None: its own field.
+GOING = {
+    "deleted": None,
+    "cluster-autoscaler": "ToBeDeletedByClusterAutoscaler",
+    "karpenter": "karpenter.sh/disrupted",
+    "karpenter before": "karpenter.sh/disruption",
 }
-
-
-def tainted(made: Json, key: str) -> Json:
-    taints = [{"key": key, "effect": "NoSchedule", "value": "x"}]
-    return {**copy.deepcopy(made), "spec": {"taints": taints}}
 
 
 @pytest.mark.parametrize("seed", range(28))
@@ -201,7 +172,8 @@ def test_nodes_that_leave_take_nothing(seed: int, tmp_path: Path) -> None:
     rng, case = np.random.default_rng(seed), list(GOING)[seed % len(GOING)]
     objects = others(rng)
     at = int(rng.integers(len(NAMES)))
-    objects[at] = GOING[case](objects[at])
+    key = GOING[case]
+    objects[at] = node(NAMES[at], **taint(key, value="x")) if key else leaving(objects[at])
     for made in objects[len(NAMES) :]:
         spec = made["spec"] if made["kind"] == "Pod" else made["spec"]["template"]["spec"]
         spec["tolerations"] = [{"operator": "Exists"}]
@@ -220,8 +192,7 @@ def test_an_autoscaler_that_sets_requests_is_named(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     for mode, named in (("Off", False), ("Initial", True), ("Auto", True), (None, True)):
         policy = {} if mode is None else {"updatePolicy": {"updateMode": mode}}
-        about = {"name": "v", "namespace": "default"}
-        vpa = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler"}
-        vpa |= {"metadata": about, "spec": target | policy}  # type: ignore[dict-item]
+        vpa: Json = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler"}
+        vpa |= {"metadata": {"name": "v", "namespace": "default"}, "spec": target | policy}
         told = texts(imported(tmp_path, [*others(rng), vpa]), "not-expressed")
         assert ("copies get their target" in told) == named

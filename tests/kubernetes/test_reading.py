@@ -33,13 +33,8 @@ VALUES = st.recursive(
 def everywhere(value: Any, steps: tuple[Any, ...] = ()) -> list[tuple[tuple[Any, ...], Any]]:
     """Return (steps, value) of all that is below a value."""
     found = [(steps, value)]
-    for key, inner in (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    ):
+    listed = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, dict) else listed:
         found += everywhere(inner, (*steps, key))
     return found
 
@@ -63,11 +58,9 @@ def test_every_value_knows_its_line(
         for step in steps[:-1]:
             holder = holder[step]
         holder[steps[-1]] = "MARK-OF-THIS-VALUE"
-        text = (
-            json.dumps(marked, indent=1)
-            if form == "json"
-            else "---\nfirst: 1\n---\n" + yaml.safe_dump(marked, allow_unicode=True)
-        )
+        text = json.dumps(marked, indent=1)
+        if form == "yaml":
+            text = "---\nfirst: 1\n---\n" + yaml.safe_dump(marked, allow_unicode=True)
         path = tmp_path_factory.getbasetemp() / f"marked.{form}"
         path.write_text(text, encoding="utf-8")
         place = read(path)[-1].place.at(*steps)
@@ -95,9 +88,8 @@ def refused(tmp_path: Path, text: str | bytes, name: str = "f.yaml") -> Document
     path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
     with within(0, 10), pytest.raises(DocumentError) as error:
         read(path)
-    assert error.value.file == str(path) and (error.value.path or "").startswith("line "), (
-        error.value
-    )
+    assert error.value.file == str(path), error.value
+    assert (error.value.path or "").startswith("line "), error.value
     assert len(str(error.value)) < 600 and str(error.value).isprintable()
     return error.value
 

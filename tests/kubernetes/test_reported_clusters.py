@@ -20,24 +20,10 @@ from placeopt.core.errors import PlaceoptError
 
 #: The rows that hold.
 ROWS = (
-    "tolsec",
-    "fargate",
-    "dsclass",
-    "unproven",
-    "cutlist",
-    "waits",
-    "evictlocal",
-    "overfull",
-    "startuptaint",
-    "hugepages",
-    "pdbtwo",
-    "softspread2",
-    "kedazero",
-    "cronjob",
-    "prom_evicted",
-    "prom_uidinfo",
-    "dumps_dst",
-)
+    "tolsec", "fargate", "dsclass", "unproven", "cutlist", "waits", "evictlocal", "overfull",
+    "startuptaint", "hugepages", "pdbtwo", "softspread2", "kedazero", "cronjob", "prom_evicted",
+    "prom_uidinfo", "dumps_dst",
+)  # fmt: skip
 
 
 def _inside(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
