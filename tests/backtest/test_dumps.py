@@ -8,8 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from little_clusters import container, deployment, node, written
+from little_clusters import (
+    HOST_KEY,
+    Json,
+    apart,
+    budget,
+    container,
+    deployment,
+    node,
+    spread,
+    taint,
+    written,
+)
 from made_clusters import made_cluster
+from scheduler_filters import key_of
 from typer.testing import CliRunner
 
 from placeopt.backtest.readers import read
@@ -17,7 +29,6 @@ from placeopt.backtest.trace import ClusterTrace
 from placeopt.cli import app
 from placeopt.core.errors import DocumentError
 
-Json = dict[str, Any]
 GPU = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
 
 
@@ -90,18 +101,12 @@ def test_jobs_end_when_their_containers_finished(tmp_path: Path) -> None:
 
 
 def test_rules_about_nodes_become_machine_types(tmp_path: Path) -> None:
-    nodes = born(
-        [
-            node("a1", labels={"disk": "ssd"}),
-            node("a2", labels={"disk": "ssd"}),
-            node("b1", taints=[{"key": "gpu", "value": "", "effect": "NoSchedule"}]),
-            node("b2"),
-            node("c1", zone="us-east-1b", labels={"own": "c1"}),
-            node("c2", zone="us-east-1b"),
-        ],
-        0,
-    )
-    picky = born(deployment("picky", ["a1"], nodeSelector={"disk": "ssd"}), 0)
+    ssd = {"disk": "ssd"}
+    nodes = [node("a1", labels=ssd), node("a2", labels=ssd), node("b2")]
+    nodes += [node("b1", **taint("gpu", value="")), node("c2", zone="us-east-1b")]
+    nodes += [node("c1", zone="us-east-1b", labels={"own": "c1"})]
+    nodes = sorted(born(nodes, 0), key=lambda one: one["metadata"]["name"])
+    picky = born(deployment("picky", ["a1"], nodeSelector=ssd), 0)
     bound = born(deployment("bound", ["c1"], nodeSelector={"own": "c1"}), 0)
     plain = born(deployment("plain", ["b2"]), 0)
     some = [picky, bound, plain]
@@ -119,17 +124,12 @@ def test_rules_about_nodes_become_machine_types(tmp_path: Path) -> None:
 
 def test_budgets_gpus_and_pods_that_nobody_evicts(tmp_path: Path) -> None:
     base, web, _ = cluster()
-    base[0]["status"]["allocatable"]["nvidia.com/gpu"] = "2"
-    base[1]["status"]["allocatable"]["nvidia.com/gpu"] = "2"
+    for one in base[:2]:
+        one["status"]["allocatable"]["nvidia.com/gpu"] = "2"
     kept = {"karpenter.sh/do-not-disrupt": "true"}
     train = born(deployment("train", ["n1"], [container(**GPU)], annotations=kept), 0)
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default"},
-        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
-    }
-    trace = series(tmp_path, *((m, [*base, *web, *train, budget]) for m in (10, 20)))
+    objects = [*base, *web, *train, budget("web", minAvailable=1)]
+    trace = series(tmp_path, (10, objects), (20, objects))
     assert trace.budgets == {"default/web": 1}
     pods = {pod.workload: pod for pod in trace.pods}
     assert (pods["default/train"].gpus, pods["default/train"].fixed) == (1, True)
@@ -138,32 +138,17 @@ def test_budgets_gpus_and_pods_that_nobody_evicts(tmp_path: Path) -> None:
 
 def test_rules_about_other_pods_and_rollouts(tmp_path: Path) -> None:
     base, _, _ = cluster()
-    mine = {"labelSelector": {"matchLabels": {"app": "web"}}}
-    hard = "requiredDuringSchedulingIgnoredDuringExecution"
-    web = born(
-        deployment(
-            "web",
-            ["n1", "n2"],
-            [container(ports=[{"containerPort": 80, "hostPort": 80}])],
-            topologySpreadConstraints=[
-                {**mine, "topologyKey": "topology.kubernetes.io/zone", "maxSkew": 2}
-            ],
-        ),
-        0,
-    )
+    port = container(ports=[{"containerPort": 80, "hostPort": 80}])
+    web = born(deployment("web", ["n1", "n2"], [port], **spread("web", skew=2)), 0)
     web[0]["spec"]["strategy"] = {"rollingUpdate": {"maxSurge": "50%", "maxUnavailable": "60%"}}
-    away = {"podAntiAffinity": {hard: [{**mine, "topologyKey": "kubernetes.io/hostname"}]}}
-    near = {"podAffinity": {hard: [{**mine, "topologyKey": "example.org/rack"}]}}
-    shy = born(deployment("shy", ["n1"], affinity=away), 0)
-    db = born(deployment("db", ["n1"], kind="StatefulSet", affinity=near), 0)
+    near = apart("web", "example.org/rack", "podAffinity")
+    shy = born(deployment("shy", ["n1"], **apart("web", HOST_KEY)), 0)
+    db = born(deployment("db", ["n1"], kind="StatefulSet", **near), 0)
     trace = series(tmp_path, *((m, [*base, *web, *shy, *db]) for m in (10, 20)))
     rules = {rule.kind: rule for rule in trace.rules}
     assert sorted(rules) == ["apart", "spread"]  # of other keys none is kept
-    assert (rules["spread"].per, rules["spread"].max_skew, rules["apart"].per) == (
-        "zone",
-        2,
-        "node",
-    )
+    assert (rules["spread"].per, rules["spread"].max_skew) == ("zone", 2)
+    assert rules["apart"].per == "node"
     pods = {pod.workload: pod for pod in trace.pods}
     assert pods["default/web"].ports == ("TCP/80",) and pods["default/web"].revision == "web-7d9f"
     assert set(pods["default/web"].counts) == {rule.name for rule in trace.rules}
@@ -262,11 +247,8 @@ def test_what_the_scheduler_placed_is_legal_in_the_trace(tmp_path: Path, seed: i
     """On clusters with every kind of rule: machine types, ports, pods kept apart, pods per node."""
     objects = made_cluster(seed, 12)
     trace = series(tmp_path, (10, objects), (20, objects))
-    at = {
-        f"{o['metadata']['namespace']}/{o['metadata']['name']}": o["spec"].get("nodeName")
-        for o in objects
-        if o["kind"] == "Pod"
-    }
+    pods = (o for o in objects if o["kind"] == "Pod")
+    at = {"/".join(key_of(pod)): pod["spec"].get("nodeName") for pod in pods}
     machine = {n.name: n.machine for n in trace.nodes}
     kinds = {m.name: m for m in trace.machines}
     placed = [(pod, at[pod.name]) for pod in trace.pods if at[pod.name]]
@@ -275,13 +257,9 @@ def test_what_the_scheduler_placed_is_legal_in_the_trace(tmp_path: Path, seed: i
         assert not pod.machines or machine[name] in pod.machines, pod.name
     for rule in (rule for rule in trace.rules if rule.kind == "apart"):
         for pod, name in placed:
-            near = [
-                other.name
-                for other, m in placed
-                if other is not pod and rule.name in other.counts
-                and (m == name if rule.per == "node"
-                     else kinds[machine[m]].zone == kinds[machine[name]].zone)
-            ]  # fmt: skip
+            counted = [m for other, m in placed if other is not pod and rule.name in other.counts]
+            zones = [kinds[machine[m]].zone for m in counted]
+            near = name in counted if rule.per == "node" else kinds[machine[name]].zone in zones
             assert rule.name not in pod.keeps or not near
     for name in machine:
         here = [pod for pod, m in placed if m == name]
@@ -327,10 +305,8 @@ def test_static_pods_made_anew_and_pods_of_a_daemonset_count_once(tmp_path: Path
     renewed = copy.deepcopy(base)
     for pod in renewed:
         if pod["kind"] == "Pod":
-            pod["metadata"] |= {
-                "name": f"{pod['metadata']['name']}-new",
-                "uid": pod["metadata"]["name"] + "2",
-            }
+            name = pod["metadata"]["name"]
+            pod["metadata"] |= {"name": f"{name}-new", "uid": f"{name}2"}
     trace = series(tmp_path, (10, [*base, *web, first]), (20, [*renewed, *web, again]))
     assert min(m.cpu_millicores for m in trace.machines) == 4000 - 100 - 250
 

@@ -38,9 +38,7 @@ class Cluster:
         self.control()
         for name, pod in list(self.pods.items()):
             if "deletionTimestamp" in pod["metadata"]:
-                pod["left"] -= 1
-                if pod["left"] < 0:
-                    del self.pods[name]
+                del self.pods[name]
 
     def owned(self, name: str) -> list[Any]:
         """Return the pods of a controller that are not ending."""
@@ -66,7 +64,6 @@ class Cluster:
             mine.sort(key=lambda p: (p["ready"], int(p["metadata"]["annotations"].get(COST, "0"))))
             for pod in mine[: max(0, len(mine) - count)]:
                 pod["metadata"]["deletionTimestamp"] = "now"
-                pod["left"] = self.state.get("lingers", 0)
             for k in range(count - len(mine)):
                 pod_name = f"{name}-auto{len(self.state['log'])}-{k}"
                 self.make(pod_name, spec["template"], owner, wanted, slow=True)

@@ -404,18 +404,6 @@ def test_a_replica_set_that_ended_another_pod_is_told(tmp_path: Path) -> None:
 
 
 @NEEDS_TOOLS
-@pytest.mark.parametrize("broken", (12, 14, 17))
-def test_pods_that_end_slowly_do_not_stop_a_script_that_is_taken_up(
-    broken: int, tmp_path: Path
-) -> None:
-    """The old pod is still terminating when the script is run again."""
-    state = cluster() | {"lingers": 6, "break_at": [broken]}
-    machine = Machine(tmp_path, export(ROOMY, ONE_MOVE, shop_origin(ROOMY)), state)
-    assert machine.refused() and machine.done()
-    assert machine.places["cart", "n3"] == 1 and machine.places.total() == len(PODS)
-
-
-@NEEDS_TOOLS
 def test_undo_leaves_nothing_behind(tmp_path: Path) -> None:
     """Nodes are uncordoned, copies that nothing owns end, marks go; what was moved stays."""
     state = add_sick(cluster(), "api-9f-a", "api-9f-b")
@@ -452,21 +440,6 @@ def test_a_start_is_not_made_twice(tmp_path: Path) -> None:
     (tmp_path / "made").write_text(made.replace("\n2\n", "\n"), encoding="utf-8")
     assert "step 1 of 2: already made" in machine.done(DONE="made")
     assert machine.replicas("web") == 1 and machine.places["web", "n3"] == 1
-
-
-@NEEDS_TOOLS
-def test_a_pod_that_waits_is_asked_for_again_at_its_step(tmp_path: Path) -> None:
-    """Afterwards the Deployment wants as many replicas as before."""
-    document = ROOMY.to_document()
-    waiting = {"name": "web-5c-b", "node": None, "cpu_millicores": 500, "memory_mib": 64}
-    document["applications"][0]["microservices"].append(waiting)
-    problem = from_document(document)
-    items = items_of(PODS)
-    items["shop/web-5c-b"] = items["shop/web-5c-a"] | {"pod": "web-5c-b", "node": None}
-    text = export(problem, plan_of(("web-5c-b", "n3")), origin_of(problem, items))
-    machine = Machine(tmp_path, text, add_sick(cluster(), "web-5c-a", "web-5c-b"))
-    assert machine.done() and machine.places["web", "n3"] == 1
-    assert len(machine.state["pods"]) == len(PODS) + 1 and machine.replicas("web") == 2
 
 
 # -- the document ----------------------------------------------------------------------------------
