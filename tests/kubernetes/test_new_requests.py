@@ -21,7 +21,7 @@ from little_clusters import (
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.documents import validate
-from placeopt.kubernetes.approval import approval_html, markdown
+from placeopt.kubernetes.approval import ApprovalPage, markdown
 from placeopt.kubernetes.export import export
 from placeopt.kubernetes.export.script import StepsDocument, document
 from placeopt.kubernetes.given import read_new_requests
@@ -299,7 +299,7 @@ def test_the_report_lists_what_changes(tmp_path: Path) -> None:
     made = approved(done, ("web-7d9f-0", "n2"))
     row = ("default/web", "app", "2000m", "250m", "2,048 MiB", "250 MiB")
     assert made.new_requests == [row]
-    assert "New requests of containers" in approval_html(made)
+    assert "New requests of containers" in ApprovalPage(made).html()
     assert "| default/web | app | 2000m | 250m | 2,048 MiB | 250 MiB |" in markdown(made, "x")
 
 
