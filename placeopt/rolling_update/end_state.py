@@ -90,7 +90,7 @@ def cheapest_end(
     return found
 
 
-def reached_end(problem: RollingUpdate) -> EndState:
+def reached_end(problem: RollingUpdate, seconds: float = math.inf) -> EndState:
     """Return as much as `cheapest_end` of plans that stop nothing, or more.
 
     Where moves reach few states all of them are met.
@@ -99,11 +99,9 @@ def reached_end(problem: RollingUpdate) -> EndState:
     if found is None:
         met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
         if met is None:
-            found = cheapest_end(problem, stops=False)
-        else:
-            end = EndState(met.price, met.node, exact=True, steps=met.steps)
-            found = _first_of_their_kind(problem.arrays, end)
-        _REACHED[problem.arrays] = found
+            return cheapest_end(problem, seconds, stops=False)
+        end = EndState(met.price, met.node, exact=True, steps=met.steps)
+        found = _REACHED[problem.arrays] = _first_of_their_kind(problem.arrays, end)
     return found
 
 
@@ -128,6 +126,7 @@ def wider_end(
     end: np.ndarray,
     left: np.ndarray,
     below: float,
+    seconds: float,
 ) -> np.ndarray | None:
     """Return another cheap end, where groups of what did not get to the last one have more nodes.
 
@@ -151,7 +150,7 @@ def wider_end(
     if least_hosts == before:
         return None
     wider = world.least_hosts | least_hosts
-    search = _Search(problem, world, math.inf, wider, evenly=tuple(least_hosts), below=below)
+    search = _Search(problem, world, seconds, wider, evenly=tuple(least_hosts), below=below)
     return search.run().node
 
 

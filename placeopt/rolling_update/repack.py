@@ -123,12 +123,11 @@ def plans(
     yield made[0]
     if problem.infeasibility():
         return
-    end = cheapest_end(problem, _FOR_THE_END * budget.seconds_left).node
-    if end is not None:
-        for plan in _orders(problem, end, max_hops, seed, trade):
+    for plan in _to_the_end(problem, max_hops, seed, trade, _FOR_THE_END * budget.seconds_left):
+        if plan not in made:
             budget.spend(1)
             made.append(plan)
-            yield made[-1]
+            yield plan
     if restarts is None:
         work = _WORK if trade else _WORK_FOR_COST
         restarts = max(1, min(_MAX_DESCENTS, work // len(problem.arrays.home)))
@@ -145,6 +144,20 @@ def plans(
             budget.report(f"descent {max(1, k + 1)} of {restarts}", RunSnapshot.of_plans(made))
             if budget.exhausted:
                 return
+
+
+def _to_the_end(
+    problem: RollingUpdate, max_hops: int | None, seed: int, trade: bool, seconds: float
+) -> Iterator[Plan]:
+    """Yield the plan of the planner that stops nothing, then those to the cheapest end."""
+    if max_hops is None:
+        search = _Search(problem, False, TRIES, seed, seconds)
+        search.offer({"steps": []})
+        search.offer_ends()
+        yield search.plan
+    end = cheapest_end(problem, seconds).node
+    if end is not None:
+        yield from _orders(problem, end, max_hops, seed, trade)
 
 
 def further_plans(
@@ -372,8 +385,16 @@ def _descents(
 class _Search:
     """The best plan so far: one that the referee accepts, cheap, with few stops and starts."""
 
-    def __init__(self, problem: RollingUpdate, stops: bool, tries: int, seed: int):
+    def __init__(
+        self,
+        problem: RollingUpdate,
+        stops: bool,
+        tries: int,
+        seed: int,
+        seconds: float = math.inf,
+    ):
         self.problem, self.stops, self.tries, self.seed = problem, stops, tries, seed
+        self.seconds = seconds  # of each program
         #: Whether the plan reaches an end of the program: descents find nothing better then.
         self.is_at_end = False
         self.plan: Plan = {}
@@ -392,7 +413,7 @@ class _Search:
     @cached_property
     def end(self) -> EndState:
         """The cheapest end, and what no plan costs less than."""
-        return cheapest_end(self.problem, stops=self.stops, below=self._wanted)
+        return cheapest_end(self.problem, self.seconds, stops=self.stops, below=self._wanted)
 
     @property
     def _wanted(self) -> float:
@@ -429,9 +450,10 @@ class _Search:
             self.is_at_end = legal and len(left) == 0
             if self.is_at_end:
                 break
-            node = wider_end(self.problem, more, node, left, self._wanted)
-        if not (self._is_proven or self.stops):
-            self.end = reached_end(self.problem)
+            node = wider_end(self.problem, more, node, left, self._wanted, self.seconds)
+        hops = node is not None and self.rank[3] > self.problem.arrays.starts_of(node).sum()
+        if not self.stops and (hops or not self._is_proven):
+            self.end = reached_end(self.problem, self.seconds)
             if self.end.steps is not None:
                 self.offer(self.problem.plan(self.end.steps))
         return self._is_proven

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ from little_clusters import node as big
 sys.path.insert(0, str(Path(__file__).parents[1] / "differential"))
 from rolling_updates import Deployment
 
+import placeopt
+from placeopt import registry
 from placeopt.kubernetes import manifests
 from placeopt.kubernetes.admission import MissingRequests
 from placeopt.kubernetes.consolidate.answer import why_nodes_stay
@@ -192,6 +196,32 @@ def test_an_interval_holds_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 intervals += not proves and high - low > 1e-6
     assert len(truth) > CLUSTERS
     assert intervals
+
+
+def test_no_method_finds_a_cheaper_plan_than_consolidate(tmp_path: Path) -> None:
+    """On the instance that `consolidate` exports: the cost, then the starts."""
+    for seed in range(tries(4, 50)):
+        base = planned(imported(tmp_path, cluster(seed)))
+        for method in ("auto", "decomposition"):
+            exported = registry.from_document(base.problem.to_document())
+            front = placeopt.solve(exported, method, evaluations=300, seed=1)
+            best = min(point.values[:2] for point in front.points if point.values[2] == 0)
+            assert base.verdict.values[:2] <= best
+
+
+def test_the_same_run_gives_the_same_answer_on_a_slow_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clocks stand still in one run, and jump by minutes in the other."""
+    answers = []
+    for jump in (0.0, 300.0):
+        ticks = itertools.count(1e6, jump)
+        for clock in ("perf_counter", "monotonic", "process_time", "time"):
+            monkeypatch.setattr(time, clock, lambda ticks=ticks: next(ticks))
+        every = [planned(imported(tmp_path, cluster(seed))) for seed in range(3)]
+        lifts = [[one.between for one in lifted(base, lifts_of(base))] for base in every]
+        answers.append([(base.plan, base.at_most) for base in every] + lifts)
+    assert answers[0] == answers[1]
 
 
 TYPES = """location,size,cpu_cores,memory_gib,on_demand_usd_per_hour

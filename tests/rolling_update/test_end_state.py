@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "differential"))
 from drawn import ruled
 from rolling_updates import GONE, Deployment, State
 
+import placeopt
 from placeopt import registry
 from placeopt.rolling_update import end_state
 from placeopt.rolling_update.bounds import lower_bound
@@ -257,6 +258,19 @@ def test_no_way_without_stops_is_cheaper_than_what_is_proven(seed: int) -> None:
     found, scale = cheapest_end(problem, stops=False), problem.arrays.price_scale
     assert cheapest_end(problem).lowest <= found.lowest <= round(truth * scale)
     assert problem.evaluate(cheapest_plan(problem)).values[0] >= truth
+
+
+@pytest.mark.parametrize("method", ["auto", "decomposition"])
+def test_no_method_finds_a_cheaper_plan_than_the_planner(method: str) -> None:
+    """Of plans that stop nothing; nor one of fewer starts at the same cost."""
+    for seed in range(tries(10, 100)):
+        document = shrinking(np.random.default_rng([seed, 9]))
+        problem = registry.from_document(document)
+        verdict = problem.evaluate(cheapest_plan(problem))
+        if verdict.feasible and verdict.values[2] == 0:
+            front = placeopt.solve(registry.from_document(document), method, evaluations=300)
+            best = min(point.values[:2] for point in front.points if point.values[2] == 0)
+            assert verdict.values[:2] <= best
 
 
 def test_the_way_is_what_proves_many_plans() -> None:
