@@ -5,8 +5,7 @@
 ``readers``     traces from CSV, Prometheus exports, a generator
 ``arrays``      a trace as arrays
 ``room``        room of nodes in arrays; filters and scores of kube-scheduler, one kernel
-``engine``      the clock, events, the heap
-``rollouts``    pods of a revision follow those of the one before
+``engine``      the clock, events, the heap; pods of a revision follow those of the one before
 ``execution``   plans carried out step by step
 ``ledger``      money, waits, disruptions
 ``policies``    one file each: `decide(view, now)` returns actions

@@ -116,6 +116,8 @@ def _effective(spec: PodSpec, r: int, policy: MissingRequests, label: str) -> in
         return own + overhead
     held = partial(_held, spec=spec, r=r, policy=policy, label=label)
     running = sum(map(held, spec.containers))
+    if not spec.inits:
+        return running + overhead
     started = maximum = 0
     for init in spec.inits:
         if init.sidecar:
@@ -456,6 +458,12 @@ def under_way(cluster: ClusterObjects) -> dict[_Owner, Changing]:
     seen the newest template yet. A Deployment with another number of pods than it wants is making
     or ending some; copies of a plan would be counted among them.
     """
+    if cluster.changing is None:
+        cluster.changing = _under_way(cluster)
+    return cluster.changing
+
+
+def _under_way(cluster: ClusterObjects) -> dict[_Owner, Changing]:
     sets = _sets(cluster)
     result = _of_other_numbers(cluster)
     rolling = {o for o, names in sets.items() if len(names) > 1 or _is_old(cluster, o, names)}

@@ -127,6 +127,8 @@ class ClusterObjects:
         default_factory=dict
     )  # a ReplicaSet's or Job's own controller
     _tops: dict[tuple[str, str], tuple[str, str]] = field(default_factory=dict)
+    #: What `admission.under_way` found, kept for those who ask again.
+    changing: dict[tuple[str, str, str], Any] | None = field(default=None, init=False, repr=False)
     files: list[str] = field(default_factory=list)
     documents: list[tuple[Place, str]] = field(default_factory=list)  # and their kinds
 
