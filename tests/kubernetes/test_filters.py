@@ -1,7 +1,8 @@
 """What is there but cannot move or be used: a plan that stands on the front runs in the cluster.
 
-Each kind of situation is drawn many times, small; every point of every front is exported, verified,
-and made step by step by the scheduler of `scheduler_filters`.
+Every point of every front is exported, verified, and made step by step by the scheduler of
+`scheduler_filters`. All kinds of situations at once are drawn in `test_verify.py`; here are those
+of which something more is known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 import pytest
 from little_clusters import (
-    HOST_KEY,
     ZONE_KEY,
     Json,
     apart,
@@ -23,9 +23,9 @@ from little_clusters import (
     container,
     deployment,
     imported,
+    moves,
     node,
     services,
-    spread,
     taint,
     texts,
 )
@@ -183,28 +183,6 @@ def test_a_cordoned_zone_stays_a_domain(kubernetes_data: Path, tmp_path: Path) -
     assert not any(n.get("closed") for n in drained.document["nodes"])
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_nodes_that_take_nothing_count(seed: int, tmp_path: Path) -> None:
-    """As domains of a spread, and with what they host, towards spread, affinity and ports."""
-    rng = rng_of("closed", seed)
-    nodes = zoned(rng, 6)
-    names = [n["metadata"]["name"] for n in nodes]
-    shut = int(rng.integers(1, 3))
-    for _ in range(shut):
-        at = int(rng.integers(len(nodes)))
-        nodes[at] = broken(nodes[at], ready=bool(rng.integers(2)), cordoned=bool(rng.integers(2)))
-    policy = {"nodeTaintsPolicy": str(rng.choice(["Honor", "Ignore"]))}
-    rules = [
-        spread("app0", str(rng.choice([ZONE_KEY, HOST_KEY])), int(rng.integers(1, 3)), **policy),
-        apart("app0", str(rng.choice([ZONE_KEY, HOST_KEY]))),
-        apart("app1", ZONE_KEY, "podAffinity"),
-        apart("app0", ZONE_KEY, "podAffinity"),
-    ]
-    objects = [*nodes, *scattered(rng, 1, names, **rules[seed % 4])]
-    objects += [o for o in scattered(rng, 3, names) if o["metadata"]["name"][:4] != "app0"]
-    every_point_runs(tmp_path, objects)
-
-
 def test_a_node_to_drain_may_be_cordoned_and_must_be_ready(tmp_path: Path) -> None:
     objects = [
         node("n1"),
@@ -219,29 +197,6 @@ def test_a_node_to_drain_may_be_cordoned_and_must_be_ready(tmp_path: Path) -> No
 
 
 # -- pods that are ending --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_pods_that_are_ending_count_until_they_are_gone(seed: int, tmp_path: Path) -> None:
-    """Their room, ports and rules; no spread counts them, and nobody relies on their company."""
-    rng = rng_of("ending", seed)
-    nodes = zoned(rng, 4)
-    names = [n["metadata"]["name"] for n in nodes]
-    port = {"containerPort": 80, "hostPort": 80}
-    rules = [{}, spread("app0"), apart("app0", ZONE_KEY), apart("app0", ZONE_KEY, "podAffinity")]
-    objects = [*nodes, *scattered(rng, 1, names, **rules[seed % 4])]
-    objects += [o for o in scattered(rng, 4, names) if o["metadata"]["name"][:4] != "app0"]
-    gone = deployment(
-        "app0" if seed % 2 else "old",
-        [str(rng.choice(names))],
-        [container(cpu=f"{rng.integers(5, 30)}00m", ports=[port] if seed % 3 == 0 else [])],
-        **(apart("app1") if seed % 5 == 0 else {}),
-    )
-    gone[-1]["metadata"]["name"] = "gone-0"
-    objects.append(ending(gone[-1]))
-    if seed % 3 == 0:
-        objects += deployment("late", [None], [container(ports=[port])])
-    every_point_runs(tmp_path, objects)
 
 
 def test_nobody_is_first_beside_a_pod_that_is_ending(tmp_path: Path) -> None:
@@ -364,32 +319,16 @@ def test_a_finished_rollout_moves(tmp_path: Path) -> None:
 # -- volumes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_volumes_of_a_driver_have_a_limit(seed: int, tmp_path: Path) -> None:
-    """Pods that stay, that move and that wait; volumes of one pod and shared ones."""
-    rng = rng_of("csi", seed)
-    nodes = zoned(rng, 3)
-    names = [n["metadata"]["name"] for n in nodes]
-    objects = [*nodes, *(csi_node(n, int(rng.integers(2, 5))) for n in names[: 2 + seed % 2])]
-    for k in range(6):
-        mode = "ReadWriteOnce" if rng.random() < 0.3 else "ReadWriteMany"
-        shared = mode == "ReadWriteMany" and rng.random() < 0.3
-        objects += [claim(f"c{k}", mode, volumeName=f"pv{k}"), volume(f"pv{k}")]
-        count = int(rng.integers(1, 3)) if shared else 1
-        where = [str(rng.choice(names)) for _ in range(count)]
-        if _attached_on(objects, where[0]) >= 2:
-            continue
-        objects += deployment(f"w{k}", where, [container(cpu="100m")], **using(f"c{k}"))
-    if seed % 2:
-        objects += [claim("late", volumeName="late"), volume("late")]
-        objects += deployment("late", [None], [container(cpu="100m")], **using("late"))
-    every_point_runs(tmp_path, objects)
-
-
-def _attached_on(objects: list[Json], name: str) -> int:
-    """Return how many pods with a volume are on a node."""
-    pods = (o for o in objects if o["kind"] == "Pod")
-    return sum(p["spec"].get("nodeName") == name and "volumes" in p["spec"] for p in pods)
+def test_volumes_of_a_pod_that_is_ending_are_attached(tmp_path: Path) -> None:
+    """Its node attaches them until it is gone: another one finds no room there."""
+    objects = [node("n1"), node("n2"), csi_node("n1", 1), csi_node("n2", 1)]
+    for name, at in (("gone", "n1"), ("web", "n2")):
+        objects += [claim(name, volumeName=name), volume(name)]
+        objects += deployment(name, [at], [container(cpu="100m")], **using(name))
+        if name == "gone":
+            objects[-1] = ending(objects[-1])
+    done, _ = every_point_runs(tmp_path, objects)
+    assert not done.problem.evaluate(moves(done, ("web-7d9f-0", "n1"))).feasible
 
 
 def test_shared_volumes_count_once_on_a_node(tmp_path: Path) -> None:
@@ -578,27 +517,6 @@ def test_what_asks_for_more_than_its_limits_stays(tmp_path: Path) -> None:
 
 
 # -- quotas, budgets -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_copies_within_quotas(seed: int, tmp_path: Path) -> None:
-    """Pods, requests and counts, with what is used; copies, pods that wait, new workloads."""
-    rng = rng_of("quota", seed)
-    names = ["n0", "n1", "n2"]
-    objects = [node(n) for n in names] + scattered(rng, 3, names)
-    if seed % 3 == 0:
-        objects += deployment("late", [None])
-    if seed % 4 == 0:
-        objects += deployment("fresh", [])
-        objects[-2]["spec"]["replicas"] = 1
-    pods = [o for o in objects if o["kind"] == "Pod"]
-    cpu = sum(
-        int(c["resources"]["requests"]["cpu"][:-1]) for p in pods for c in p["spec"]["containers"]
-    )
-    key = ["pods", "count/pods", "requests.cpu", "cpu"][seed % 4]
-    used = f"{cpu}m" if "cpu" in key else str(len(pods))
-    most = f"{cpu + int(rng.integers(0, 9)) * 100}m" if "cpu" in key else str(len(pods) + seed % 2)
-    every_point_runs(tmp_path, [*objects, quota({key: most}, {key: used})])
 
 
 def of_class(operator: str, *values: str) -> Json:

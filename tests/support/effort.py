@@ -24,6 +24,7 @@ JUDGES = {
     "test_budget.py",
     "test_budget_rules.py",
     "test_money.py",
+    "test_verify.py",
     "test_verify_filters.py",
 }
 
