@@ -29,7 +29,7 @@ _PARTS, _PARTS_OF_TWO = 6, 20
 #: least, and how often the sum of latencies leans to a solution before, for each number.
 _PROGRAMS, _LEAST_NUMBERS, _LEANS = 300, 10, 3
 #: Parts of requests on clusters, for all weights whose programs are solved together, at most.
-_TOGETHER = 20_000
+_TOGETHER = 4000
 #: Share of the time for the largest number of requests that can be accepted.
 _MOST_SHARE = 0.5
 #: Largest number of pairs of requests on a cluster for which prices are looked for.
