@@ -119,17 +119,6 @@ def test_calls_of_the_online_boutique(
     assert "SHOPPING_ASSISTANT_SERVICE_ADDR" in report.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["sock-shop", "hotel-reservation"])
-def test_missing_requests_are_refused_by_default(
-    run: Run, kubernetes_data: Path, tables: dict[str, Path], name: str
-) -> None:
-    """With the line of the container, and what to say."""
-    source = kubernetes_data / "kubernetes" / f"{name}.yaml"
-    code, out, err = run("import", "kubernetes", source, *ROLLING, "--nodes", tables["nodes"])
-    assert (code, out) == (2, "")
-    assert all(w in err for w in ("request", ": line ", "--missing-requests default=100m,128Mi"))
-
-
 def test_all_outside_files_import_or_are_refused_with_a_line(
     run: Run, kubernetes_data: Path, tables: dict[str, Path]
 ) -> None:
@@ -236,7 +225,7 @@ def check_outcome(code: int, out: str, err: str, path: Path) -> None:
 def test_values_out_of_place(
     run: Run, tables: dict[str, Path], tmp_path: Path, target: str
 ) -> None:
-    """Every value of a manifest replaced by something else, 150 times for each problem."""
+    """Every value of a manifest replaced by something else, many times for each problem."""
     import yaml
 
     documents = list(yaml.safe_load_all(SHOP))
@@ -260,7 +249,7 @@ def test_values_out_of_place(
             code, out, err = run("import", "kubernetes", path, "--to", target, *more)
         check_outcome(code, out, err, path)
         codes.append(code)
-    assert codes.count(2) > 15 and codes.count(0) > 15
+    assert min(codes.count(2), codes.count(0)) > len(codes) // 10
 
 
 def test_texts_cut_swapped_and_repeated(run: Run, tmp_path: Path) -> None:

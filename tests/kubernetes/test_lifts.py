@@ -33,7 +33,6 @@ from rolling_updates import Deployment
 
 import placeopt
 from placeopt import registry
-from placeopt.kubernetes import manifests
 from placeopt.kubernetes.admission import MissingRequests
 from placeopt.kubernetes.consolidate.answer import why_nodes_stay
 from placeopt.kubernetes.consolidate.lifts import Lift, lifted
@@ -287,15 +286,6 @@ def test_wishes_save_what_a_new_solve_of_the_edited_files_saves(seed: int, tmp_p
     assert seen["NodePool any"].saving and seen["m5.large"].saving
     why = why_nodes_stay(base, list(seen.values()))
     assert any("limits of its machines" in r.text for node in why for r in node.reasons)
-
-
-def test_nothing_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    base = planned(imported(tmp_path, cluster(3)))
-    assert base.imported.changed(base.imported.cluster).document == base.imported.document
-    monkeypatch.setattr(manifests, "objects_of", None)
-    monkeypatch.setattr(manifests, "read", None)
-    savings = [one.saving for one in lifted(base, lifts_of(base))]
-    assert savings and None not in savings
 
 
 #: Two things that hold a pod of a cluster with room for it elsewhere.
