@@ -18,10 +18,12 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import cpu_clock  # noqa: F401  # before placeopt
+import numpy as np
 import stamps
 from machine import facts, table
 
@@ -61,11 +63,12 @@ SIZES: dict[str, list[tuple[str, int, dict[str, Any]]]] = {
     "rescheduling": [
         ("small", 3, {"services": 5}),
         ("medium", 3, {"services": 12}),
-        ("large", 2, {"application": "random", "services": 100}),
+        ("large", 2, {"application": "random", "services": 100, "cloud_a": 50}),
     ],
 }
-#: Points that a file keeps.
+#: Points that a file keeps, and how many bounds.
 POINTS = {"small": 60, "medium": 30, "large": 5}
+BOUNDS = 2000
 
 
 def names() -> Iterator[tuple[str, str, str, int, dict[str, Any]]]:
@@ -85,6 +88,20 @@ def known(name: str) -> Front | None:
     """Return the best front known."""
     path = FOLDER / f"{name}.front.json"
     return Front.read(path) if path.exists() else None
+
+
+def written(front: Front, name: str, size: str) -> None:
+    """Write the best known front of an instance: some of its points, and bounds of all."""
+    cells = [np.array(front.bounds)]
+    scale = np.ptp(cells[0], axis=0).clip(1e-300) if front.bounds else None
+    while len(cells) < min(BOUNDS, len(front.bounds)):
+        cell = cells.pop(max(range(len(cells)), key=lambda k: len(cells[k])))
+        widest = (np.ptp(cell, axis=0) / scale).argmax()
+        order = np.argsort(cell[:, widest], kind="stable")
+        cells += [cell[half] for half in np.array_split(order, 2)]
+    # What lies above a bound lies above the least of its cell, too.
+    bounds = tuple(tuple(cell.min(axis=0).tolist()) for cell in cells if len(cell))
+    replace(front.subset(POINTS[size]), bounds=bounds).write(FOLDER / f"{name}.front.json")
 
 
 def share(front: Front, best: Front) -> float:
@@ -140,7 +157,7 @@ def run(asked: argparse.Namespace) -> None:
         if not asked.write:
             continue
         if best is None or share(best, union) < 1 - 1e-9 or better_bounds(union, best):
-            union.subset(POINTS[size]).write(FOLDER / f"{name}.front.json")
+            written(union, name, size)
         if asked.table:
             cells[name] = {"seconds": asked.seconds, "methods": rows}
             CELLS.write_text(json.dumps(cells, indent=1) + "\n", encoding="utf-8")

@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import placeopt
@@ -44,3 +45,5 @@ def test_the_best_known_front_is_of_the_instance(
     for point in front.points[::5]:
         verdict = problem.evaluate(point.plan)
         assert verdict.feasible and verdict.values == point.values
+    for values in front.values:
+        assert not front.bounds or (np.array(front.bounds) <= values).all(axis=1).any()

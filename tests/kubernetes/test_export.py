@@ -190,7 +190,7 @@ class Machine:
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every
 #: number has been tried alone, too.
-DEFAULT_BREAKS = "5 17 33 48 64 77" if THOROUGH else "5 33 64"
+DEFAULT_BREAKS = "5 17 33 48 64 77" if THOROUGH else "33"
 BREAKS = [int(k) for k in os.environ.get("PLACEOPT_BREAKS", DEFAULT_BREAKS).split()]
 
 #: What a Deployment asks of nodes.
