@@ -18,7 +18,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.task import Task
 from placeopt.edge_cloud.generator import PAPER_DEMAND, TOPOLOGIES
 from placeopt.edge_cloud.problem import EdgeCloud
-from placeopt.edge_cloud.search import price_guided
+from placeopt.edge_cloud.search import by_weights
 
 FULL = {"applications": 1000, "steps": 60, "horizon": 5, "seeds": 3, "more_seeds": 10}
 QUICK = {"applications": 200, "steps": 30, "horizon": 5, "seeds": 1, "more_seeds": 2}
@@ -153,7 +153,8 @@ def longer(result: Any) -> float:
 
 def plan_row(problem: EdgeCloud, weight: float, steps: int) -> dict[str, Any]:
     """Return cost, latency, microservices by layer and the network's share of the cost."""
-    front = price_guided(Task(problem, budget=Budget(evaluations=steps)), weight=weight)
+    task = Task(problem, budget=Budget(evaluations=steps))
+    front = by_weights(task, [weight], method="plans under prices", parameters={})
     best = min(front.points, key=lambda p: float(np.dot(p.values, (weight, 1 - weight))))
     nodes = {node.name: node for node in problem.nodes}
     layers, network = dict.fromkeys(LAYERS, 0), 0.0

@@ -36,11 +36,5 @@ SPEC = ProblemSpec(
             "placeopt.edge_cloud.search:lns",
             "large neighbourhood search guided by prices, with proven bounds",
         ),
-        Method(
-            "price-guided",
-            "placeopt.edge_cloud.search:price_guided",
-            "plans built under Lagrangian prices, with proven bounds",
-            role="baseline",
-        ),
     ),
 )

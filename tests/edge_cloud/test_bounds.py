@@ -12,7 +12,7 @@ from placeopt.edge_cloud.bounds import bound
 from placeopt.edge_cloud.problem import EdgeCloud
 from placeopt.edge_cloud.search.prices import Relaxation, ascend, new_ascent
 from placeopt.exact import epsilon_constraint
-from placeopt.exact.oracles import JudgedOracle
+from placeopt.exact.oracles import Oracle
 from placeopt.registry import method
 from placeopt.rollout import rollout
 
@@ -44,7 +44,6 @@ def test_no_method_finds_less_than_is_proven(seed):
         "greedy",
         "rollout",
         "lns",
-        "price-guided",
         "moead",
         ("nsga2", "nsga3", "mspso")[seed % 3],
     )
@@ -73,7 +72,7 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
     problem = EdgeCloud.generate(5, applications=6, near=3, far=2, cloud=1, load=1.0)
     asked: list[tuple[bool, bool]] = []
     found: list[tuple[float, ...]] = []
-    minimise = JudgedOracle.minimise
+    minimise = Oracle.minimise
 
     def listen(self, objective, limits, **settings):
         within = any(
@@ -85,7 +84,7 @@ def test_points_of_a_grid_start_from_their_neighbours(monkeypatch):
             found.append(answer.values)
         return answer
 
-    monkeypatch.setattr(JudgedOracle, "minimise", listen)
+    monkeypatch.setattr(Oracle, "minimise", listen)
     front = epsilon_constraint.run(Task(problem, problem.objectives, Budget(seconds=30)), grid=6)
     assert all(within for within, given in asked if given)
     assert sum(given for _, given in asked) >= 1

@@ -27,7 +27,6 @@ from placeopt.registry import certifier
 
 METHODS = {
     "greedy": heuristics.greedy,
-    "price-guided": heuristics.price_guided,
     "lns": heuristics.lns,
     "bound": bounds.bound,
 }
@@ -295,7 +294,7 @@ def test_the_papers_profile_has_data_from_access_points():
     assert {node.name for node in problem.nodes if node.layer == "access"} == sources
     for weight, least in ((0.001, 9.0), (0.999, 30.0)):
         task = Task(problem, problem.objectives, Budget(evaluations=20), 1)
-        front = heuristics.price_guided(task, weight=weight)
+        front = bounds.bound(task, weight=weight)
         best = min(front.points, key=lambda p: p.values[0] * weight + p.values[1] * (1 - weight))
         placed = {n for a in best.plan["placement"].values() for n in a.values()}
         assert not placed & sources

@@ -1,4 +1,4 @@
-"""Edge-cloud heuristics: greedy, built under prices, and large neighbourhood search.
+"""Edge-cloud heuristics: greedy, and large neighbourhood search.
 
 All of them minimise equation (1), w cost + (1 - w) latency_ms, for one weight w or for a spread.
 """
@@ -183,22 +183,6 @@ def _greedy_plans(
         plans.append(hosts)
         budget.spend(1)
     return plans
-
-
-def price_guided(
-    task: Task[EdgeCloud], *, weight: CostWeight = None, parts: SpreadSize = 16
-) -> Front:
-    """Return the front of plans built under the prices of the Lagrangian bound.
-
-    Applications are placed one after another, each exactly. Every step of the prices counts as an
-    evaluation. The front carries the bounds, and each point its gap. `start` changes nothing.
-    """
-    return by_weights(
-        replace(task, start=None),
-        spread(task.problem, task.objectives, weight, parts),
-        method="price-guided",
-        parameters=_facts(weight),
-    )
 
 
 def lns(
