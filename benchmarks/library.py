@@ -61,8 +61,8 @@ SIZES: dict[str, list[tuple[str, int, dict[str, Any]]]] = {
         ("large", 2, {"requests": 1000}),
     ],
     "rescheduling": [
-        ("small", 3, {"services": 5}),
-        ("medium", 3, {"services": 12}),
+        ("small", 3, {"application": "random", "services": 5}),
+        ("medium", 3, {"application": "random", "services": 12}),
         ("large", 2, {"application": "random", "services": 100, "cloud_a": 50}),
     ],
 }

@@ -31,6 +31,7 @@ def library() -> dict[str, tuple[str, int, dict[str, int]]]:
 
 def test_there_are_forty(library: dict[str, tuple[str, int, dict[str, int]]]) -> None:
     assert len(library) == 40 and set(KNOWN) <= set(library)
+    assert len(set(KNOWN.values())) == len(KNOWN), "two names for one instance"
 
 
 @pytest.mark.parametrize("name", KNOWN)
