@@ -19,6 +19,7 @@ import pytest
 from effort import THOROUGH
 from little_clusters import HARD, ended
 from shop import items_of, shop_of
+from stub_shop import objects
 
 import placeopt
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
@@ -85,28 +86,15 @@ def cluster() -> dict[str, Any]:
     tables = ("pods", "replicasets", "deployments", "statefulsets", "least")
     state: dict[str, Any] = {table: {} for table in tables} | {"log": [], "made": []}
     state["nodes"] = {name: {"cpu": 1000, "cordoned": False} for name in ("n1", "n2", "n3")}
-    for pod, (workload, on, cpu, _) in PODS.items():
-        stateful = workload == "db"
-        asked = {"requests": {"cpu": f"{cpu}m", "memory": "64Mi"}}
-        spec: dict[str, Any] = {"containers": [{"name": "server", "resources": asked}]}
-        labels = {"app": workload}
-        labels |= {} if stateful else {"pod-template-hash": pod.split("-")[1]}
-        template = {"metadata": {"labels": labels}, "spec": spec}
-        kind, owner = ("StatefulSet", "db") if stateful else ("ReplicaSet", pod[:-2])
-        about = {"name": pod, "uid": f"uid-of-{pod}", "labels": labels, "annotations": {}}
-        about["ownerReferences"] = [{"kind": kind, "name": owner, "controller": True}]
-        state["pods"][pod] = {"metadata": about, "spec": {**spec, "nodeName": on}, "ready": True}
-        made = {"replicas": sum(w == workload for w, *_ in PODS.values()), "template": template}
-        if stateful:
-            made["updateStrategy"] = {"type": "RollingUpdate"}
-            state["statefulsets"]["db"] = {"metadata": {"name": "db"}, "spec": made}
+    for made in objects(PODS):
+        kind, name = made["kind"], made["metadata"]["name"]
+        if kind in ("Namespace", "Node"):
             continue
-        state["deployments"][workload] = {"metadata": {"name": workload}, "spec": made}
-        above = {"kind": "Deployment", "name": workload, "controller": True}
-        about = {"name": owner, "namespace": "shop", "labels": labels, "ownerReferences": [above]}
-        about["annotations"] = {"deployment.kubernetes.io/revision": "2"}
-        made = {"selector": {"matchLabels": labels}, "template": template}
-        state["replicasets"][owner] = {"metadata": about, "spec": made}
+        one = copy.deepcopy({"metadata": made["metadata"], "spec": made["spec"]})
+        if kind == "Pod":
+            one["metadata"] |= {"uid": f"uid-of-{name}", "annotations": {}}
+            one["ready"] = True
+        state[f"{kind.lower()}s"][name] = one
     return state
 
 
