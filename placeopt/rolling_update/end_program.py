@@ -311,14 +311,6 @@ class EndProgram:
                 self._row({**terms, fuller[-1]: -1}, each)
         self._row(dict.fromkeys(fuller, 1), more)
 
-    def fill_in_order(self, kinds: Iterable[np.ndarray]) -> None:
-        """Ask that of nodes that are alike, each a bin, none is paid before those ahead of it."""
-        bin_of = {int(nodes[0]): b for b, nodes in enumerate(self.bins)}
-        for nodes in kinds:
-            for one, other in itertools.pairwise(nodes.tolist()):
-                if bin_of[one] in self.paid:
-                    self._row({self.paid[bin_of[other]]: 1, self.paid[bin_of[one]]: -1}, 0)
-
     def _hosts(self, k: int) -> list[int]:
         """Return the variables of nodes that may be left and may host what counter k counts."""
         return [self.paid[b] for b in self.paid if any((c, b) in self.at for c in self.counts[k])]

@@ -31,8 +31,6 @@ from placeopt.rolling_update.problem import RollingUpdate
 _EACH_NODE, _PACKED, _LARGEST = 1500, 12_000, 12_000
 #: Sets of nodes that are packed at most, and packings that make one cut stronger.
 _SETS, _PACKINGS = 12, 6
-#: Products of classes and nodes up to which all nodes are packed where so many sets are impossible.
-_WHOLE, _FEW_SETS = 5000, 3
 #: Seconds below which nothing but the quick bound is asked for.
 _LEAST_SECONDS = 0.5
 
@@ -100,8 +98,7 @@ def reached_end(problem: RollingUpdate, seconds: float = math.inf) -> EndState:
         met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
         if met is None:
             return cheapest_end(problem, seconds, stops=False)
-        end = EndState(met.price, met.node, exact=True, steps=met.steps)
-        found = _REACHED[problem.arrays] = _first_of_their_kind(problem.arrays, end)
+        found = _REACHED[problem.arrays] = EndState(met.price, met.node, True, met.steps)
     return found
 
 
@@ -114,10 +111,7 @@ def _first_of_their_kind(a: UpdateArrays, found: EndState) -> EndState:
         nodes = nodes[a.candidate[nodes]]
         unused = ~np.isin(nodes, found.node)
         name[nodes[np.argsort(unused, kind="stable")]] = nodes
-    steps = None
-    if found.steps is not None:
-        steps = [(m, n if n < 0 else int(name[n])) for m, n in found.steps]
-    return found._replace(node=name[found.node], steps=steps)
+    return found._replace(node=name[found.node])
 
 
 def wider_end(
@@ -196,9 +190,8 @@ class _Search:
         bins = each if small else world.kinds()
         if len(world.classes) * len(bins) > _LARGEST:
             return EndState(lower_bound(self.problem), None)
-        whole = not small and len(world.classes) * len(each) <= _WHOLE
         program, proven, lowest = self._program(bins), True, 0
-        for k in range(1 if small else _FEW_SETS if whole else _SETS):
+        for k in range(1 if small else _SETS):
             bound, x = program.solve()
             if k == 0 and (x is None or program.cost(x) > bound or world.a.survival.room):
                 lowest = lower_bound(self.problem)  # else the program knows all that this knows
@@ -215,8 +208,6 @@ class _Search:
                 break
             proven = proven and certain
             self._cut(program, paid)
-        if whole and lowest < self.below:
-            return self._among_all(each, bins, lowest)
         return EndState(lowest, None)
 
     def _packed(
@@ -239,20 +230,6 @@ class _Search:
         for k in self.evenly:
             packed.spread_evenly(k, self.least_hosts[k])
         return *packed.with_most_at_home(cost), paid
-
-    def _among_all(self, each: list[np.ndarray], kinds: list[np.ndarray], lowest: int) -> EndState:
-        """Return the cheapest end of the program of all nodes, of a kind the fullest first."""
-        program = self._program(each)
-        program.fill_in_order([self.world.fullest_first(nodes) for nodes in kinds])
-        bound, x = program.solve()
-        if math.isfinite(bound):
-            lowest = max(lowest, int(bound))
-        if x is None:
-            return EndState(lowest, None)
-        nodes = self._chosen(program, program.paid_in(x))
-        found, _ = self._program(nodes).with_most_at_home(program.cost(x))
-        legal = found is not None and may_end(self.world.a, found)
-        return EndState(lowest, found if legal else None)
 
     def _chosen(self, program: EndProgram, paid: dict[int, int]) -> list[np.ndarray]:
         """Return nodes by themselves: so many of each kind that host most now, and the others."""

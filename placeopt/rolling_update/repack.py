@@ -446,8 +446,7 @@ class _Search:
         for _ in range(_ENDS):
             if node is None or not self._is_better(target := self.target(node)):
                 break
-            legal, left = self._offer_moves(target)
-            self.is_at_end = legal and len(left) == 0
+            self.is_at_end, left = self._offer_moves(target)
             if self.is_at_end:
                 break
             node = wider_end(self.problem, more, node, left, self._wanted, self.seconds)
@@ -475,13 +474,13 @@ class _Search:
         low, high, step = -1, len(targets), 1
         k = high - 1
         while k >= 0 and self._is_better(targets[k]):
-            if self._offer_plan(targets[k]):
+            if self._offer_moves(targets[k])[0]:
                 low = k
                 break
             high, k, step = k, k - step, 2 * step
         while 0 <= low < high - 1:
             k = (low + high) // 2
-            low, high = (k, high) if self._offer_plan(targets[k]) else (low, k)
+            low, high = (k, high) if self._offer_moves(targets[k])[0] else (low, k)
 
     def go_on(self, times: int) -> None:
         """Search from where the best plan ends, as long as that finds a better one.
@@ -503,15 +502,10 @@ class _Search:
         starts = int(self.problem.arrays.starts_of(target.node).sum())
         return starts < self.rank[3] or self.rank[2] > 0
 
-    def _offer_plan(self, target: TargetDeployment) -> bool:
-        """Offer the plan that reaches a deployment; return whether it is legal."""
-        legal, left = self._offer_moves(target)
-        return legal and len(left) == 0
-
     def _offer_moves(self, target: TargetDeployment) -> tuple[bool, np.ndarray]:
         """Offer the plan that comes nearest to a deployment.
 
-        Return whether it is legal, and the microservices that do not get there.
+        Return whether that is legal and gets there, and the microservices that do not.
         """
         tries = max(1, min(self.tries, _TRIES // len(target.node)))
         limit = None if self.stops else 0
@@ -523,4 +517,5 @@ class _Search:
         left = np.flatnonzero(end != target.node)
         if len(left) and self.is_legal and result.price > self.price:
             return False, left  # it is of no use: to judge it would take longer than to find it
-        return self.offer(self.problem.plan(result.steps)), left
+        legal = self.offer(self.problem.plan(result.steps))
+        return legal and len(left) == 0, left

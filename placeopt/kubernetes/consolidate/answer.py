@@ -18,7 +18,7 @@ from pydantic import Field
 from placeopt.core.fronts.words import number
 from placeopt.core.problem import Record
 from placeopt.kubernetes.approval import Approval
-from placeopt.kubernetes.consolidate.lifts import Lifted, causes, subject_of
+from placeopt.kubernetes.consolidate.lifts import LEAST_SAVING, Lifted, causes, subject_of
 from placeopt.kubernetes.consolidate.situation import NODES, Situation
 from placeopt.kubernetes.consolidate.wishes import TYPES
 from placeopt.kubernetes.manifests import latest_stated
@@ -28,8 +28,6 @@ from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 FORMAT: Literal["placeopt/consolidation@1"] = "placeopt/consolidation@1"
 #: Why a node stays that a longer plan frees.
 FEWER = "a plan without it moves more pods, or saves less for each, than the limits allow"
-#: Less than this is no saving: prices have nine decimals.
-_LEAST = 1e-6
 
 
 class LiftRecord(Record):
@@ -309,7 +307,7 @@ def _between(one: Lifted) -> tuple[float, float] | None:
 
 def _stopping(base: Situation, other: Situation) -> StoppingRecord | None:
     saved = base.cost - other.cost
-    if saved < _LEAST:
+    if saved < LEAST_SAVING:
         return None
     broken = tuple(_approval(other).broken_budgets)
     return StoppingRecord(saves=_cents(saved), stops=_stops(other), breaks=broken)

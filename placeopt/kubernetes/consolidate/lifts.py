@@ -31,8 +31,8 @@ _WORK, _LEAST = 90_000, 8
 _BUYING = 10
 #: Pods that the searches for one lift together place, and orders of the moves to a deployment.
 _PODS, _ORDERS = 1000, 4
-#: Less than this is no saving, in the unit of costs.
-_LEAST_SAVING = 1e-6
+#: Less than this is no saving, in the unit of costs: prices have nine decimals.
+LEAST_SAVING = 1e-6
 #: Namespace and name of a pod.
 _Pod = tuple[str, str]
 
@@ -115,7 +115,7 @@ class Lifted:
     @cached_property
     def frees(self) -> list[str]:
         """The nodes that stay as it is, and do not after it; none where it saves nothing."""
-        if self.other is None or not self.saving or self.saving < _LEAST_SAVING:
+        if self.other is None or not self.saving or self.saving < LEAST_SAVING:
             return []
         left = set(self.other.staying)
         return [name for name in self.base.staying if name not in left]
@@ -156,7 +156,7 @@ def _solved(base: Situation, lift: Lift, seed: int) -> Situation | None:
     except PlaceoptError:
         return None
     same = repeated(base, imported)
-    if same.is_legal and same.cost - same.at_most >= base.cost - base.at_most - _LEAST_SAVING:
+    if same.is_legal and same.cost - same.at_most >= base.cost - base.at_most - LEAST_SAVING:
         return same
     bought = base.problem.arrays.candidate.any()  # then one search from the plan must do
     work = 0 if bought and lift.kind != "machines" else _PODS
