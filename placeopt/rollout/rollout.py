@@ -185,11 +185,16 @@ def _plans(
 def _of_row(
     sequence: DecisionSequence, row: np.ndarray, budget: Budget, arguments: dict[str, Any]
 ) -> list[Plan]:
-    """Return the plan of rollout and, unless the time is over, that of the base policy."""
+    """Return the plan of rollout and, unless the time is over, that of the base policy.
+
+    Where every state is a plan it is the one after the first decision: the seed that rollout began
+    with. Rollout without a horizon is greedy there, so that the base policy would end the same.
+    """
     plans = [sequence.plan(play(sequence, row, budget, **arguments))]
     if budget.seconds_left > arguments["finish_seconds"]:
         state = sequence.reset()
-        follow(sequence, state, row, arguments["policy"], budget=budget)
+        stages = 0 if sequence.whole else math.inf
+        follow(sequence, state, row, arguments["policy"], stages=stages, budget=budget)
         plans.append(sequence.plan(state))
     return plans
 
