@@ -2,36 +2,29 @@
 
 Between plans, empty nodes go and pods are packed. A node for pods that wait is chosen with a view
 to the pods that run, others like which will come: a larger one where that is the cheaper room for
-them. A plan frees nodes, and replaces nodes by a cheaper one. It is sought by emptying nodes in
-several orders, or by a method of the registry (`placeopt.backtest.policies.solved`); the best is
-taken: dollars saved, less a price for each move. How long a saving lasts is not known. What has run
-for an hour is taken to run for an hour more: a node that is freed saves its price for as long as
-its oldest pod has run.
+them. A plan frees nodes, and replaces nodes by a cheaper one. The planner of ``placeopt
+consolidate`` finds it, or a method of the registry: `placeopt.backtest.policies.solved`. How long a
+saving lasts is not known. What has run for an hour is taken to run for an hour more: a node that is
+freed saves its price for as long as its oldest pod has run.
 """
 
 from __future__ import annotations
 
-import copy
 import math
-
-import numpy as np
+from collections import defaultdict
 
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.base import ClusterView, Policy
 from placeopt.backtest.policies.peers import removes_empty
-from placeopt.backtest.policies.solved import plan, require_method
-from placeopt.backtest.room import CLOSED, OFF, WHOLE
+from placeopt.backtest.policies.solved import BESIDE_S, cheapest, plan, require_method
+from placeopt.backtest.room import CLOSED, OFF
 from placeopt.core.errors import UsageError
 
 OWN = "own"
-#: Seconds for which a node that replaces others is paid beside them: it starts, then pods move.
-_BESIDE_S = 90.0
+#: Groups of nodes that are tried for a plan: the first has as many as its moves allow.
+_ROUNDS = 4
 #: Seconds after which a plan is sought again where there was none: what runs is older then.
 _AGAIN_S = 86400.0
-#: Nodes that a plan buys, at most.
-_REPLACEMENTS = 4
-#: Arrays of a room that pods and nodes change.
-_CHANGED = ("state", "cpu", "memory", "gpu", "pods", "beside", "version")
 
 
 class Consolidating(Policy):
@@ -46,8 +39,6 @@ class Consolidating(Policy):
         plan.
     weight : float
         USD that a move has to save.
-    tries : float
-        Orders in which nodes are emptied; more find better plans.
     unneeded : float
         s until an empty node goes.
     keep : float
@@ -57,7 +48,8 @@ class Consolidating(Policy):
     rule : str
         Score of the scheduler.
     method : str
-        A method for rolling updates that makes the plans; ``own``: what is written here.
+        A method for rolling updates that makes the plans; ``own``: the planner of
+        ``placeopt consolidate``.
     evaluations : float
         Budget of the method for a plan.
     policy : str
@@ -70,7 +62,6 @@ class Consolidating(Policy):
         interval: float = 86400.0,
         moves: float = math.inf,
         weight: float = 0.0,
-        tries: float = 4.0,
         unneeded: float = 0.0,
         keep: float = 0.0,
         look: float = 60.0,
@@ -81,7 +72,7 @@ class Consolidating(Policy):
     ):
         if interval <= 0:
             raise UsageError("interval is 0; legal: more than 0, such as 24h")
-        self.every, self.moves, self.weight, self.tries = interval, moves, weight, int(tries)
+        self.every, self.moves, self.weight = interval, moves, weight
         self.interval = min(interval, look)
         self.unneeded, self.keep, self.rule = unneeded, int(keep), rule
         self._since: dict[int, float] = {}
@@ -134,16 +125,33 @@ class Consolidating(Policy):
             weight = self.weight / (self.every / 3600)
             return plan(view, self.method, self.evaluations, limit, weight, **self._more)
         nodes = [int(n) for n in view.nodes() if view.on_node[n] and view.copied(n)]
-        rng = np.random.default_rng(int(view.now))
-        value = np.array(
-            [self._gain(view, n, view.price_of(n)) / len(view.on_node[n]) for n in nodes]
-        )
+        left = [n for n in nodes if self._gain(view, n) > 0]
+        left.sort(key=lambda n: -self._gain(view, n) / len(view.on_node[n]))
         best: tuple[float, list[Action]] = (0.0, [])
-        for k in range(self.tries):
-            noise = np.exp(0.5 * rng.standard_normal(len(nodes))) if k else 1.0
-            order = [nodes[i] for i in np.argsort(-value * noise)]
-            best = max(best, _Trial(self, view, limit).emptied(order), key=lambda one: one[0])
+        for _ in range(_ROUNDS):
+            hours, moves = dict[int, float](), 0
+            for n in left:
+                pods = view.on_node[n]
+                if moves + len(pods) <= limit:
+                    hours[n], moves = max(map(view.age, pods)) / 3600, moves + len(pods)
+            actions = cheapest(view, hours, limit)
+            best = max(best, (self._saves(view, actions), actions), key=lambda one: one[0])
+            left = [n for n in left if n not in hours]
         return best[1]
+
+    def _saves(self, view: ClusterView, actions: list[Action]) -> float:
+        """Return what a plan saves, in USD, less the price of its moves."""
+        to = defaultdict[int, list[int]](list)
+        for action in actions:
+            if action.do == "move":
+                to[action.to].append(action.which)
+        freed = [action.which for action in actions if action.do == "close"]
+        saved = sum(self._gain(view, n) for n in freed)
+        others = sum(map(len, to.values())) - sum(len(view.on_node[n]) for n in freed)
+        for n, pods in to.items():
+            if view.room.state[n] == OFF:
+                saved -= view.price_of(n) * (max(map(view.age, pods)) + BESIDE_S) / 3600
+        return saved - self.weight * others
 
     def _there(self, view: ClusterView) -> int:
         """Return the pods that were there since the last plan: older ones that run, and all new."""
@@ -151,133 +159,8 @@ class Consolidating(Policy):
         old = sum(view.created[p] <= begin for pods in view.on_node for p in pods)
         return int(old) + int((view.created > begin).sum())
 
-    def _gain(self, view: ClusterView, n: int, usd_per_hour: float) -> float:
-        """Return what it saves to pay so much less for as long as the pods of a node run."""
+    def _gain(self, view: ClusterView, n: int) -> float:
+        """Return what it saves to free a node for as long as its pods run."""
         pods = view.on_node[n]
-        return usd_per_hour * max(map(view.age, pods)) / 3600 - self.weight * len(pods)
-
-
-class _Trial:
-    """A plan that is being made, on a copy of the cluster."""
-
-    def __init__(self, policy: Consolidating, view: ClusterView, limit: float):
-        self._policy, self._view, self._limit = policy, _copy(view), limit
-        self._moved: set[int] = set()
-        self._saved = 0.0
-        self._buys: list[Action] = []
-        self._moves: list[Action] = []
-
-    def emptied(self, order: list[int]) -> tuple[float, list[Action]]:
-        """Free nodes in an order, then replace some of those that stay.
-
-        Returns
-        -------
-        dollars saved, the plan
-        """
-        view, gain = self._view, self._policy._gain
-        stay = []
-        for n in order:
-            if self._may([n]) and (saved := gain(view, n, view.price_of(n))) > 0:
-                if (placed := view.empty(n)) is None:
-                    stay.append(n)
-                else:
-                    self._take(n, placed)
-                    self._saved += saved
-        for _ in range(_REPLACEMENTS):
-            stay = [n for n in stay if self._may([n])]
-            if not (stay and self._replace(stay)):
-                break
-        wait = [Action("await")] if self._buys else []
-        return self._saved, [*self._buys, *wait, *self._moves]
-
-    def _may(self, nodes: list[int]) -> bool:
-        pods = [p for n in nodes for p in self._view.on_node[n]]
-        few = len(self._moved) + len(pods) <= self._limit
-        return bool(pods) and few and self._moved.isdisjoint(pods)
-
-    def _take(self, n: int, placed: list[tuple[int, int]]) -> None:
-        self._moved |= {p for p, _ in placed}
-        self._moves += [Action("close", n), *(Action("move", p, m) for p, m in placed)]
-
-    def _replace(self, nodes: list[int]) -> bool:
-        """Replace the nodes by a new one that saves most, and return whether it does."""
-        whole = [self._view.on_node[n] for n in nodes]
-        rest = [self._rest(n) for n in nodes]
-        ways = [*self._replacements(nodes, whole), *self._replacements(nodes, rest)]
-        for saved, machine, chosen in sorted(ways, reverse=True):
-            if not self._may(chosen):
-                continue
-            before, view = self._view, _copy(self._view)
-            slot = view.open_slot(machine)
-            placed = [view.empty(n) for n in chosen]
-            if slot < 0 or any(one is None for one in placed):
-                self._view = before
-                continue
-            self._view = view
-            for n, one in zip(chosen, placed, strict=True):
-                self._take(n, one or [])
-            self._buys.append(Action("buy", machine))
-            self._saved += saved
-            return True
-        return False
-
-    def _rest(self, n: int) -> list[int]:
-        """Return the pods of a node that find no room on other nodes."""
-        trial = _copy(self._view)
-        trial.room.state[n] = CLOSED
-        return [p for p in trial.on_node[n] if trial.settle([p]) is None]
-
-    def _replacements(
-        self, nodes: list[int], held: list[list[int]]
-    ) -> list[tuple[float, int, list[int]]]:
-        """Return what may replace nodes: dollars saved, a machine, the nodes.
-
-        Nodes are taken by their price for the share of the machine that their pods ask for, as
-        many as its room holds; of these, as many as save most.
-
-        Parameters
-        ----------
-        nodes : list of int
-        held : list of list of int
-            For each node the pods of it that the new one has to hold.
-        """
-        view, weight = self._view, self._policy.weight
-        asked = np.array([view.asked(pods) for pods in held], float)
-        price = np.array([view.price_of(n) for n in nodes])
-        hours = np.array([max(map(view.age, view.on_node[n])) for n in nodes]) / 3600
-        pods = np.array([len(view.on_node[n]) for n in nodes])
-        results = []
-        slots = view.slots()
-        for machine, kind in enumerate(view.machines):
-            usd, slot = float(view.price[machine]), int(slots[machine])
-            if slot < 0 or price.sum() <= usd:
-                continue
-            size = np.array([kind.cpu_millicores, kind.memory_mib, kind.gpus * WHOLE], float)
-            share = (asked / np.maximum(size, 1e-9)).max(axis=1)
-            legal = [
-                k for k in np.argsort(share / price) if share[k] <= 1 and view.suits(slot, held[k])
-            ]
-            left, chosen = size.copy(), []
-            for k in legal:
-                if (asked[k] <= left).all():
-                    left -= asked[k]
-                    chosen.append(k)
-            if not chosen or price[chosen].sum() <= usd:
-                continue
-            saved = np.cumsum(price[chosen] * hours[chosen]) - weight * np.cumsum(pods[chosen])
-            saved -= usd * (np.maximum.accumulate(hours[chosen]) + _BESIDE_S / 3600)
-            best = int(np.argmax(saved))
-            if saved[best] > 0:
-                results.append(
-                    (float(saved[best]), machine, [nodes[k] for k in chosen[: best + 1]])
-                )
-        return results
-
-
-def _copy(view: ClusterView) -> ClusterView:
-    """Return a copy to try things on; what no trial changes is shared."""
-    trial, room = copy.copy(view), view.room
-    trial.room = room._replace(**{name: getattr(room, name).copy() for name in _CHANGED})
-    trial.gpu_set = view.gpu_set.copy()
-    trial.on_node = list(view.on_node)
-    return trial
+        hours = max(map(view.age, pods)) / 3600
+        return view.price_of(n) * hours - self.weight * len(pods)

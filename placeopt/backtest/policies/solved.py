@@ -1,4 +1,4 @@
-"""A plan by a method of the registry: the cluster of one moment as a rolling update.
+"""The cluster of one moment as a rolling update, and plans for it.
 
 Nodes that take pods, one of each machine that may be bought, and the pods with their sizes, node
 sets and rules are an instance of ``rolling-update``. A node has its GPUs as thousandths of one
@@ -7,7 +7,7 @@ amount there: moves whose share then fits on no single GPU are dropped where the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from placeopt.backtest.execution import Action
@@ -16,6 +16,10 @@ from placeopt.backtest.room import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE,
 from placeopt.core.errors import UnsupportedError, UsageError
 
 PROBLEM = "rolling-update"
+#: Seconds for which a node that replaces others is paid beside them: it starts, then pods move.
+BESIDE_S = 90.0
+#: Steps between nothing and the dearest node: programs of prices with many digits take long.
+_STEPS = 1000
 #: The method that plays trained policies.
 _TRAINED = "policy"
 _KINDS = {APART: "apart", TOGETHER: "together", SPREAD: "spread"}
@@ -61,6 +65,67 @@ def plan(
         return []
     chosen = min(legal, key=lambda point: point.values[cost] + weight * point.values[starts])
     return _actions(view, slots, chosen.plan["steps"])
+
+
+def cheapest(view: ClusterView, hours: dict[int, float], limit: float) -> list[Action]:
+    """Return the plan that the planner of ``placeopt consolidate`` finds for some nodes.
+
+    Pods of other nodes stay. A node that is freed saves its price for so many hours; one that is
+    bought costs its price for the most hours of all.
+
+    Parameters
+    ----------
+    view : ClusterView
+    hours : dict of int to float
+        Node that may be freed -> for how long its price counts.
+    limit : float
+        Moves of a plan at most.
+    """
+    from placeopt.rolling_update.problem import RollingUpdate
+    from placeopt.rolling_update.repack import cheapest_plan
+
+    slots = _worthwhile(view, _slots(view), hours)
+    document = instance(view, slots) if hours else None
+    if document is None:
+        return []
+    bought = max(hours.values()) + BESIDE_S / 3600
+    for node in document["nodes"]:
+        node["price"] *= bought if node["candidate"] else hours.get(int(node["name"][1:]), 1.0)
+    dearest = max(node["price"] for node in document["nodes"]) or 1.0
+    for node in document["nodes"]:
+        node["price"] = float(round(_STEPS * node["price"] / dearest))
+    pods = document["applications"][0]["microservices"]
+    for pod in pods:
+        pod["pinned"] |= int(pod["node"][1:]) not in hours
+    seed = int(view.now) % 2**31
+    plan = cheapest_plan(
+        RollingUpdate.from_document(document), work=2 * len(pods), tries=1, seed=seed
+    )
+    actions = _actions(view, slots, plan["steps"])
+    return actions if sum(action.do == "move" for action in actions) <= limit else []
+
+
+def _worthwhile(view: ClusterView, slots: dict[int, int], hours: Iterable[int]) -> dict[int, int]:
+    """Return the slots that may replace nodes: cheaper than all, and no other is better."""
+    room, paid = view.room, sum(map(view.price_of, hours))
+    sets = {view.needs[p][4] for n in hours for p in view.on_node[n]}
+
+    def kind(n: int) -> tuple[float, int, int, int, frozenset[int]]:
+        legal = frozenset(s for s in sets if room.allowed[s, n])
+        size = int(room.cpu_size[n]), int(room.memory_size[n]), int(room.gpus[n])
+        return (-view.price_of(n), *size, legal)
+
+    kinds = {n: kind(n) for n in slots if view.price_of(n) < paid}
+    return {
+        n: slots[n]
+        for n, own in kinds.items()
+        if own[-1] and not any(_is_better(other, m, own, n) for m, other in kinds.items())
+    }
+
+
+def _is_better(other: tuple[Any, ...], m: int, own: tuple[Any, ...], n: int) -> bool:
+    """Whether a machine has all that another one has, at no higher price; the first of equals."""
+    return all(a >= b for a, b in zip(other, own, strict=True)) and (other != own or m < n)
 
 
 def require_method(method: str, policy: str) -> None:
