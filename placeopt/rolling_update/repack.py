@@ -119,7 +119,7 @@ def plans(
     Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
     last resort only. The other parameters are those of `repack`.
     """
-    made: list[dict[str, Any]] = [{"steps": []}]
+    made: list[Plan] = [{"steps": []}]
     yield made[0]
     if problem.infeasibility():
         return
