@@ -107,14 +107,18 @@ class ModelData:
 
 
 def _machines(problem: Temporal, copies: int | None) -> Iterator[Machine]:
+    for j, pricing, count in _copies(problem, copies):
+        offer = problem.offers[j]
+        yield from (Machine(j, offer.location, offer.size, pricing, c) for c in range(count))
+
+
+def _copies(problem: Temporal, copies: int | None) -> Iterator[tuple[int, str, int]]:
+    """Yield each offer and pricing with the number of its machines."""
     for j, offer in enumerate(problem.offers):
-        for pricing in PRICINGS:
-            if offer.price(pricing) is None:
-                continue
-            count = enough_copies(problem, j) if copies is None else copies
-            if offer.max_instances is not None:
-                count = min(count, offer.max_instances)
-            yield from (Machine(j, offer.location, offer.size, pricing, c) for c in range(count))
+        count = enough_copies(problem, j) if copies is None else copies
+        if offer.max_instances is not None:
+            count = min(count, offer.max_instances)
+        yield from ((j, pricing, count) for pricing in PRICINGS if offer.price(pricing) is not None)
 
 
 def enough_copies(problem: Temporal, offer: int) -> int:
@@ -482,11 +486,15 @@ def _host(
 
 def size(problem: Temporal, **options: Any) -> int:
     """Return about how many coefficients the model has under options of `build`."""
-    data = ModelData(problem, _checked(**options)["copies"])
-    return sum(
-        len(hosts) * (len(data.starts(i)) * (2 * data.duration[i] + 5) + len(data.slots))
-        for i, hosts in data.hosts_of.items()
-    )
+    machines = list(_copies(problem, _checked(**options)["copies"]))
+    offers, counts = [j for j, _, _ in machines], np.array([count for *_, count in machines])
+    slots, before, total = problem.horizon_slots, 0, 0
+    for k, request in enumerate(problem.requests):  # hosts as `ModelData` lists them
+        before += request.replicas
+        hosts = int(np.minimum(counts, before)[problem.arrays.usable[k][offers]].sum())
+        starts = max(0, slots - request.duration_slots + 1)
+        total += hosts * (starts * (2 * request.duration_slots + 5) + slots)
+    return total
 
 
 #: What a model with few copies cannot express.

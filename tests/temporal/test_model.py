@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyomo.environ as pyo
 import pytest
+from hands import within
 
 from placeopt import models
 from placeopt.core.budget import Budget
@@ -257,6 +258,13 @@ def test_estimated_size():
         model = models.temporal.build(problem)
         counted = sum(c.body.nargs() for c in model.component_data_objects(pyo.Constraint))
         assert 0.3 * counted < models.temporal.size(problem) < 3 * counted
+
+
+def test_a_model_that_is_too_large_is_known_before_the_time_is_over():
+    """Of 1,000 requests its machines alone, one by one, took ten times the limit."""
+    problem = Temporal.generate(1, requests=1000)
+    with within(0, 3):
+        assert models.temporal.size(problem) > 10**11
 
 
 def test_importing_models_loads_no_pyomo():
