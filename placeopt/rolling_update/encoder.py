@@ -13,10 +13,12 @@ import numpy as np
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
+from placeopt.core.kernels.common import below, mix, next_bits
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.rolling_update import order
 from placeopt.rolling_update.arrays import FleetArrays, UpdateArrays
 from placeopt.rolling_update.order import moves_of, plan_moves
+from placeopt.rolling_update.packing.loads import fits, overloaded
 from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.rules import Survival, counted, may_start, num_broken, tally
 
@@ -167,10 +169,10 @@ def _place(rules, count, m, lost, new, free, capacity, hosts):
     return best
 
 
-# -- the encoder -----------------------------------------------------------------------------------
+# -- children --------------------------------------------------------------------------------------
 
-#: Choices of all genes together that are still held in memory.
-_MAX_CHOICES = 50_000_000
+#: Random nodes that are tried before a microservice goes anywhere.
+_MAX_TRIES = 12
 
 
 class GeneTables(NamedTuple):
@@ -178,8 +180,126 @@ class GeneTables(NamedTuple):
 
     legal_first: np.ndarray  # (Q + 1,) where each microservice begins in legal
     legal: np.ndarray  # (choices,) ranks of nodes, ascending
+    size: np.ndarray  # (Q, R)
     application: np.ndarray  # (Q,)
     home: np.ndarray  # (Q,) gene of the node now, -1 where that is not legal
+    base: np.ndarray  # (N, R) load of what has no gene, by rank
+    capacity: np.ndarray  # (N, R) by rank
+
+
+@allocating_kernel
+def _gene(tables, i, rank):
+    """Return the gene that puts microservice i on the node of a rank, -1 where it may not be."""
+    first, end = tables.legal_first[i], tables.legal_first[i + 1]
+    at = first + np.searchsorted(tables.legal[first:end], rank)
+    return at - first if at < end and tables.legal[at] == rank else -1
+
+
+@kernel
+def _rank(tables, genes, i):
+    """Return the rank of the node of microservice i; genes (Q,)."""
+    return tables.legal[tables.legal_first[i] + genes[i]]
+
+
+@kernel
+def _put(child, load, tables, i, gene):
+    """Change gene i; changes `child` (Q,) and `load` (N, R)."""
+    was = _rank(tables, child, i)
+    child[i] = gene
+    now = _rank(tables, child, i)
+    for r in range(load.shape[1]):
+        load[was, r] -= tables.size[i, r]
+        load[now, r] += tables.size[i, r]
+
+
+@kernel
+def _send_away(child, load, tables, i, random):
+    """Move microservice i beside a random other one where it fits, else to any of its nodes."""
+    here = _rank(tables, child, i)
+    for _ in range(_MAX_TRIES):
+        rank = _rank(tables, child, below(random, len(child)))
+        gene = _gene(tables, i, rank)
+        if rank != here and gene >= 0 and fits(tables.capacity, load, tables.size, i, rank):
+            _put(child, load, tables, i, gene)
+            return
+    choices = tables.legal_first[i + 1] - tables.legal_first[i]
+    _put(child, load, tables, i, below(random, choices))
+
+
+@kernel
+def _swap(child, load, tables, random):
+    """Swap the nodes of two random microservices where both are legal."""
+    i, j = below(random, len(child)), below(random, len(child))
+    one = _gene(tables, i, _rank(tables, child, j))
+    other = _gene(tables, j, _rank(tables, child, i))
+    if one >= 0 and other >= 0 and i != j:
+        _put(child, load, tables, i, one)
+        _put(child, load, tables, j, other)
+
+
+@kernel
+def _mutate(child, load, tables, random):
+    """Make one change of `child` (Q,) and of its `load` (N, R)."""
+    kind, i = below(random, 8), below(random, len(child))
+    if kind <= 1:
+        _swap(child, load, tables, random)
+    elif kind == 2:
+        if tables.home[i] >= 0:
+            _put(child, load, tables, i, tables.home[i])
+    elif kind == 3:
+        _send_away(child, load, tables, i, random)
+    elif kind == 4:  # empty a node
+        here = _rank(tables, child, i)
+        for j in range(len(child)):
+            if _rank(tables, child, j) == here:
+                _send_away(child, load, tables, j, random)
+    else:  # relieve overloaded nodes
+        for _ in range(len(child)):
+            if overloaded(tables.capacity, load, _rank(tables, child, i)):
+                _send_away(child, load, tables, i, random)
+            i = (i + 1) % len(child)
+
+
+@kernel
+def _cross(child, father, tables, random):
+    """Copy the genes of random applications, or of random nodes, from `father` to `child`."""
+    by_node, salt = below(random, 2) == 0, next_bits(random)
+    for i in range(len(child)):
+        kind = np.uint64(_rank(tables, father, i) if by_node else tables.application[i])
+        if mix(kind + salt) >> np.uint64(63):
+            child[i] = father[i]
+
+
+@allocating_kernel
+def _vary(children, fathers, tables, seed):
+    """Vary `children` in place, shape (n, Q)."""
+    random = np.full(1, seed, np.uint64)
+    for k in range(len(children)):
+        child = children[k]
+        if below(random, 4) > 0:
+            _cross(child, fathers[k], tables, random)
+        load = tables.base.copy()
+        for i in range(len(child)):
+            for r in range(load.shape[1]):
+                load[_rank(tables, child, i), r] += tables.size[i, r]
+        for _ in range(1 + below(random, 3)):
+            _mutate(child, load, tables, random)
+
+
+def vary(
+    rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray, tables: GeneTables
+) -> np.ndarray:
+    """Return one child of each pair of rows, shape (n, Q)."""
+    children = np.array(mothers, dtype=np.int64, order="C")
+    fathers = np.ascontiguousarray(fathers, dtype=np.int64)
+    _vary(children, fathers, tables, np.uint64(rng.integers(2**63)))
+    return children
+
+
+# -- the encoder -----------------------------------------------------------------------------------
+
+#: Choices of all genes together that are still held in memory.
+_MAX_CHOICES = 50_000_000
 
 
 class RollingUpdateEncoder(Encoder):
@@ -225,8 +345,11 @@ class RollingUpdateEncoder(Encoder):
         return GeneTables(
             legal_first=first,
             legal=legal,
+            size=a.new[self._genes],
             application=np.unique(names, return_inverse=True)[1].astype(np.int64),
             home=_places(first, legal, self._rank_of[a.home[self._genes]]),
+            base=a.fixed_load[ranks],
+            capacity=a.capacity[ranks],
         )
 
     def _legal(self) -> np.ndarray:
@@ -327,13 +450,13 @@ class RollingUpdateEncoder(Encoder):
     def vary(
         self, rng: np.random.Generator, mothers: np.ndarray, fathers: np.ndarray
     ) -> np.ndarray:
-        """Return children that have whole applications of either parent, and mutations."""
-        mothers, fathers = self.checked_pairs(mothers, fathers)
-        if not len(self._genes):
-            return mothers.copy()
-        application = self.tables.application
-        from_mother = rng.random((len(mothers), application.max() + 1)) < 0.5
-        return self.mutate(rng, np.where(from_mother[:, application], mothers, fathers))
+        """Return children by application or node crossover and one to three changes."""
+        pairs = self.checked_pairs(mothers, fathers)
+        return vary(rng, *pairs, self.tables) if len(self._genes) else pairs[0].copy()
+
+    def mutate(self, rng: np.random.Generator, X: np.ndarray) -> np.ndarray:
+        """Return copies of X with one to three changes."""
+        return self.vary(rng, X, X)
 
 
 def _places(first: np.ndarray, legal: np.ndarray, ranks: np.ndarray) -> np.ndarray:
