@@ -167,12 +167,16 @@ def instance(view: ClusterView, slots: dict[int, int]) -> dict[str, Any] | None:
         return None
     used = sorted({view.needs[p][4] for p, _ in pods})
     sets = {f"set-{s}": [f"n{n}" for n in nodes if room.allowed[s, n]] for s in used}
+    shown = [_node(view, n, n in slots) for n in nodes]
+    rules = _rules(room, sorted({view.needs[p][5] for p, _ in pods} - {-1}))
+    # groups that no pod is in now are groups, too: of no pods
+    shown[0]["residents"] = {rule["toward"]: 0 for rule in rules}
     return {
         "problem": PROBLEM,
         "name": "moment",
-        "nodes": [_node(view, n, n in slots) for n in nodes],
+        "nodes": shown,
         "node_sets": {name: own for name, own in sets.items() if len(own) < len(nodes)},
-        "rules": _rules(room, sorted({view.needs[p][5] for p, _ in pods} - {-1})),
+        "rules": rules,
         "applications": [
             {
                 "name": "pods",
