@@ -172,7 +172,7 @@ def main() -> None:
         "What the planner leaves for other searches",
         "The program of the cheapest end ([end_state](../models/rolling_update/README.md)) and the "
         "searches beside it. Each row leaves one part out. CPU seconds, kernels warm. Descents "
-        "were made on all clusters here; now only where no end of the program is reached.",
+        "are made where no end of the program is reached.",
         section(
             "Plans of least cost that stop nothing",
             table(
