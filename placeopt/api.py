@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,8 +16,9 @@ from placeopt.core.errors import InfeasibleInstanceError, UsageError, shown
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.trace import Watch, with_bounds, with_plain_traces
-from placeopt.core.fronts.values import Evaluation, Objective, Plan, Run
+from placeopt.core.fronts.values import Evaluation, Objective, Plan, Point, Run
 from placeopt.core.goals import read_limits
+from placeopt.core.interfaces import preferred_plan
 from placeopt.core.numbers import checked_seed
 from placeopt.core.problem import Problem
 from placeopt.core.runs.process import one_thread_of_blas
@@ -29,8 +30,8 @@ from placeopt.parameters import Parameters
 
 #: Share of a time limit that is left to the proof of bounds.
 CERTIFY_SHARE = 0.4
-#: Of the time, what is left to look for plans of the same values that one would rather carry out;
-#: and how many plans are judged for it.
+#: The search for preferred plans of the same values: its share of a time limit, and the plans that
+#: it may judge.
 PREFERRED_SHARE, PREFERRED_TRIES = 0.03, 200
 #: Share of a time limit that a proof leaves at least where the search goes on with it.
 GOING_ON_SHARE = 0.15
@@ -226,16 +227,21 @@ def _inside(front: Front, task: Task[Problem]) -> Front:
 
 
 def _with_preferred(
-    front: Front, task: Task[Problem], preferred: Callable[[Plan, int], tuple[Plan, int]]
+    front: Front, task: Task[Problem], others: Callable[[Plan], Iterator[Plan | None]]
 ) -> Front:
     """Return the front with plans of the same values that one would rather carry out."""
-    points, left = [], PREFERRED_TRIES
+    points, left = list[Point](), PREFERRED_TRIES
     for point in front.points:
-        plan = point.plan
-        if left and not task.budget.out_of_time:
-            plan, tried = preferred(plan, left)
-            left -= tried
-        points.append(replace(point, plan=plan))
+        values = cache(partial(task.problem.evaluate, point.plan))  # if there is another plan
+
+        def is_as_good(plan: Plan, values: Callable[[], Evaluation] = values) -> bool:
+            verdict = task.problem.evaluate(plan)
+            return verdict.feasible and verdict.values == values().values
+
+        plan, tried = preferred_plan(
+            point.plan, others, is_as_good, left, lambda: task.budget.out_of_time
+        )
+        points, left = [*points, replace(point, plan=plan)], left - tried
     return replace(front, points=tuple(points))
 
 

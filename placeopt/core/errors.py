@@ -247,9 +247,7 @@ class Faults:
         try:
             yield
         except DocumentError as error:
-            existing = {
-                str(fault) for fault in self.found
-            }  # a value may be asked for at two stages
+            existing = set(map(str, self.found))  # a value may be asked for at two stages
             parts = error.found if isinstance(error, FaultsError) else (error,)
             self.found += [part for part in parts if str(part) not in existing]
             if len(self.found) >= _GATHERED:

@@ -7,7 +7,7 @@ default.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -597,3 +597,42 @@ def build_sequence(
 def _goals(problem: Problem, objectives: Sequence[Objective] | None) -> tuple[Objective, ...]:
     """Return the goals chosen, all by default."""
     return problem.select(None if objectives is None else names_of(objectives))
+
+
+def preferred_plan(
+    plan: Plan,
+    others: Callable[[Plan], Iterator[Plan | None]],
+    is_as_good: Callable[[Plan], bool],
+    tries: int,
+    ended: Callable[[], bool] = bool,
+) -> tuple[Plan, int]:
+    """Return the plan that one would rather carry out than all others that are as good.
+
+    Parameters
+    ----------
+    plan : mapping
+    others : callable
+        Yields plans that are preferred to a plan; None where it tried one in vain.
+    is_as_good : callable
+        Whether such a plan may take the place of the one before it.
+    tries : int
+        Plans that are tried at most.
+    ended : callable
+        Whether time is over.
+
+    Returns
+    -------
+    plan : mapping
+    tried : int
+    """
+    tried, better = 0, True
+    while better and tried < tries and not ended():
+        better = False
+        for other in others(plan):
+            if tried == tries or ended():
+                return plan, tried
+            tried += 1
+            if other is not None and is_as_good(other):
+                plan, better = other, True
+                break
+    return plan, tried

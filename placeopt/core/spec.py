@@ -164,9 +164,8 @@ class ProblemSpec:
     gap_of : str or None
         The objective of which certified points tell the gap; None keeps their own.
     preferred : str or None
-        ``function(problem)``: None, or a function that is given a plan and how many plans it may
-        judge, and returns a plan of the same values that one would rather carry out, and how many
-        it judged.
+        ``function(problem)``: None, or ``others`` of `placeopt.core.interfaces.preferred_plan`,
+        which `placeopt.solve` asks for plans of the same values that one would rather carry out.
     auto : str, tuple of (str, float) or None
         What ``auto`` runs: a method, or several in turn, each with its share of the budget that is
         left and from the points of those before; or ``"module:function"``: ``function(problem)``

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 
@@ -15,39 +15,26 @@ from placeopt.rolling_update.problem import RollingUpdate
 Steps = list[tuple[int, int]]
 
 
-def preferred(problem: RollingUpdate) -> Callable[[Plan, int], tuple[Plan, int]] | None:
-    """Return what looks for plans of the same values in more zones; None where there is one zone.
+def preferred(problem: RollingUpdate) -> Callable[[Plan], Iterator[Plan | None]] | None:
+    """Return what yields plans in more zones than a plan: see `in_more_zones`.
 
-    Replicas are of one workload if they are in the same groups, and in at least one.
+    Microservices with the same groups are replicas of one workload; one without a group is alone.
+    None: there is one zone only, or no workload has two replicas.
     """
     groups = [m.groups for a in problem.applications for m in a.microservices]
     number: dict[tuple[str, ...], int] = {}
     workload = [number.setdefault(g, len(number)) if g else -1 for g in groups]
-    if len({node.cluster for node in problem.nodes}) < 2 or max(Counter(groups).values()) < 2:
+    replicas = Counter(w for w in workload if w >= 0)
+    zones = {node.cluster for node in problem.nodes}
+    if len(zones) < 2 or max(replicas.values(), default=0) < 2:
         return None
-    return partial(_preferred, problem, workload)
-
-
-def _preferred(
-    problem: RollingUpdate, workload: Sequence[int], plan: Plan, tries: int
-) -> tuple[Plan, int]:
-    values = cache(lambda: problem.evaluate(plan).values)  # asked for where there is another plan
-
-    def is_as_good(other: Plan) -> bool:
-        verdict = problem.evaluate(other)
-        return verdict.feasible and verdict.values == values()
-
-    return in_more_zones(problem, workload, plan, is_as_good, tries)
+    return partial(in_more_zones, problem, workload)
 
 
 def in_more_zones(
-    problem: RollingUpdate,
-    workload: Sequence[int],
-    plan: Plan,
-    is_as_good: Callable[[Plan], bool],
-    tries: int,
-) -> tuple[Plan, int]:
-    """Return a plan whose replicas of one workload end in as many zones as swaps and shifts find.
+    problem: RollingUpdate, workload: Sequence[int], plan: Plan
+) -> Iterator[Plan | None]:
+    """Yield plans whose replicas end in more zones; None for each that may not end so.
 
     A microservice that moves goes to another node that is in use at the end, or two change places.
 
@@ -57,32 +44,13 @@ def in_more_zones(
     workload : sequence of int, length M
         The workload of every microservice; negative ones are alone.
     plan : mapping
-    is_as_good : callable
-        Whether a plan may stand for the one before it.
-    tries : int
-        Plans that may be judged.
-
-    Returns
-    -------
-    plan : mapping
-    tried : int
-        Plans that were judged.
     """
-    tried, better = 0, True
-    while better:
-        better, now = False, problem.steps(plan)
-        for steps in _changed(problem, workload, now):
-            if tried == tries:
-                return plan, tried
-            tried += 1
-            if _zones(problem, workload, steps) <= _zones(problem, workload, now):
-                continue
-            if not may_end(problem.arrays, problem.arrays.final_nodes(steps)):
-                continue  # the referee takes longest
-            if is_as_good(other := problem.plan(steps)):
-                plan, better = other, True
-                break
-    return plan, tried
+    a, now = problem.arrays, problem.steps(plan)
+    zones = _zones(problem, workload, now)
+    for steps in _changed(problem, workload, now):
+        better = _zones(problem, workload, steps) > zones
+        legal = better and may_end(a, a.final_nodes(steps))  # the referee takes longest
+        yield problem.plan(steps) if legal else None
 
 
 def _end(problem: RollingUpdate, steps: Steps) -> np.ndarray:
@@ -117,18 +85,20 @@ def _changed(problem: RollingUpdate, workload: Sequence[int], steps: Steps) -> I
         if n >= 0:
             free[n] -= a.new[m] if m in last else a.old[m]
     used = [n for n in np.unique(end[end >= 0]).tolist() if not a.shut[n]]
-    for m in last:
-        if end[m] < 0 or workload[m] < 0 or replicas[workload[m]] < 2:
+    movers = np.array([m for m in last if end[m] >= 0], dtype=np.int64)
+    for m in movers.tolist():
+        if workload[m] < 0 or replicas[workload[m]] < 2:
             continue
+        home, host = int(end[m]), a.may_host(m)
+        swaps = (a.new[movers] <= free[home] + a.new[m]).all(axis=1)
+        swaps &= (a.new[m] <= free[end[movers]] + a.new[movers]).all(axis=1)
         for n in used:
-            if (workload[m], zone[n]) in covered or not a.may_host(m)[n]:
+            if (workload[m], zone[n]) in covered or not host[n]:
                 continue
             if (a.new[m] <= free[n]).all():
                 yield _ending(steps, last, {m: n})
-            for other in last:
-                gives = end[other] == n and (a.new[m] <= free[n] + a.new[other]).all()
-                if gives and (a.new[other] <= free[end[m]] + a.new[m]).all():
-                    yield _ending(steps, last, {m: n, other: int(end[m])})
+            for other in movers[swaps & (end[movers] == n)].tolist():
+                yield _ending(steps, last, {m: n, other: home})
 
 
 def _ending(steps: Steps, last: dict[int, int], ends: dict[int, int]) -> Steps:

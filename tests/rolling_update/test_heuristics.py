@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,14 @@ import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
-from placeopt.core.interfaces import build_encoder, seeds
+from placeopt.core.fronts.values import Plan
+from placeopt.core.interfaces import build_encoder, preferred_plan, seeds
 from placeopt.core.task import Task
 from placeopt.rolling_update import schemes as baselines
 from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import further_plans, repack
 from placeopt.rolling_update.schemes import recreate, rolling_update
+from placeopt.rolling_update.zones import preferred
 
 
 def instance(
@@ -291,3 +294,25 @@ def test_replicas_of_a_group_stay_in_more_zones_where_that_costs_nothing(method:
             (step,) = point.plan["steps"]
             assert (step["microservice"], step["to"]) == ("w1", "n2")
     assert (2.0, 1.0, 0.0) in [point.values for point in front.points]
+
+
+@pytest.mark.parametrize(
+    ("tries", "looks", "found", "tried"), [(9, 9, 3, 6), (1, 9, 0, 1), (0, 9, 0, 0), (9, 2, 0, 1)]
+)
+def test_the_preferred_plan_is_sought_as_long_as_there_are_tries_and_time(
+    tries: int, looks: int, found: int, tried: int
+) -> None:
+    """Plans 1, 2 and 3 are each better than the one before, which a try in vain comes before."""
+    left = iter([False] * looks + [True] * 99)
+
+    def others(plan: Plan) -> Iterator[Plan | None]:
+        if plan["n"] < 3:
+            yield None
+            yield {"n": plan["n"] + 1}
+
+    best, count = preferred_plan({"n": 0}, others, lambda _: True, tries, lambda: next(left))
+    assert (best["n"], count) == (found, tried)
+
+
+def test_instances_without_groups_have_no_preferred_plans() -> None:
+    assert preferred(RollingUpdate.generate(seed=1, applications=2)) is None

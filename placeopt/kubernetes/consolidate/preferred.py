@@ -6,10 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from placeopt.core.fronts.values import Plan
+from placeopt.core.interfaces import preferred_plan
 from placeopt.kubernetes.consolidate.situation import Situation
 from placeopt.kubernetes.origin import key
 from placeopt.rolling_update.order import plan_moves
@@ -126,7 +128,8 @@ def _in_more_zones(base: Situation) -> Situation:
     def is_as_good(plan: Plan) -> bool:
         return _is_as_good(replace(base, plan=plan), base)
 
-    plan, _ = in_more_zones(base.problem, _workloads(base), base.plan, is_as_good, _TRIED)
+    others = partial(in_more_zones, base.problem, _workloads(base))
+    plan, _ = preferred_plan(base.plan, others, is_as_good, _TRIED)
     return base if plan is base.plan else replace(base, plan=plan)
 
 
