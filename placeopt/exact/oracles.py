@@ -54,7 +54,7 @@ class Way:
 class Solution:
     """The variables of a solution that are not zero, and its plan where that was asked for.
 
-    Of a plan that no model has met there is the plan alone.
+    A plan that comes from no model stands alone.
     """
 
     indices: np.ndarray

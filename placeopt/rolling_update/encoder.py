@@ -53,7 +53,7 @@ def num_unplaceable(
 
 
 def amiss(a: UpdateArrays, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return what deployments, (K, M), use, and by how much they break what holds at the end.
+    """Return the nodes that deployments, (K, M), use, and by how much these break what must hold.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def amiss(a: UpdateArrays, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 def may_end(a: UpdateArrays, node: np.ndarray) -> bool:
-    """Return whether a plan may end so, (M,): by room, rules, limits, latencies and losses."""
+    """Return whether a plan may end with these nodes, (M,): room, rules, limits, flows, losses."""
     _, excess, broken = amiss(a, node[None])
     return bool(excess[0] == 0 and broken[0] == 0)
 

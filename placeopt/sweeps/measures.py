@@ -135,7 +135,7 @@ def frame(rows: Sequence[dict[str, Any]]) -> DataFrame:
 def by_method(rows: Sequence[dict[str, Any]]) -> DataFrame:
     """Return the hypervolume of each instance and seed, a row, by each method, a column.
 
-    Of methods that have a front somewhere; nan where a run has none.
+    Methods without any front are left out; a run without one is nan.
     """
     fronts = frame(rows).dropna(subset="hypervolume")
     index = ["instance", "seed"]

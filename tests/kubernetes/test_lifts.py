@@ -47,7 +47,7 @@ from placeopt.rolling_update.views import HOURS_OF_A_MONTH
 
 OPTIONS = ImportOptions(rules=MovingRules(MissingRequests.parse(["default=0,0"])), leave_out=True)
 CLUSTERS = tries(12, 50)
-#: Of clusters of which every state is met.
+#: Clusters whose every state is met.
 MOST_PODS = 5
 
 

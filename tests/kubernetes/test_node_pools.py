@@ -202,7 +202,7 @@ def test_pods_that_wait_for_more_than_a_limit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_no_kind_of_spot_node_has_too_large_a_share(seed: int, tmp_path: Path) -> None:
-    """Of the nodes in use at the end, where a plan adds one; one is always legal."""
+    """A share counts nodes in use at the end, where a plan adds one; one is always legal."""
     rng = np.random.default_rng(seed)
     share = float(rng.choice([0.1, 0.25, 0.34, 0.5, 0.8]))
     leases = [str(rng.choice(["spot", "on-demand"])) for _ in range(int(rng.integers(2, 9)))]

@@ -262,7 +262,7 @@ def test_no_way_without_stops_is_cheaper_than_what_is_proven(seed: int) -> None:
 
 @pytest.mark.parametrize("method", ["auto", "decomposition"])
 def test_no_method_finds_a_cheaper_plan_than_the_planner(method: str) -> None:
-    """Of plans that stop nothing; nor one of fewer starts at the same cost."""
+    """No plan that stops nothing is cheaper, or has fewer starts at the same cost."""
     for seed in range(tries(10, 100)):
         document = shrinking(np.random.default_rng([seed, 9]))
         problem = registry.from_document(document)

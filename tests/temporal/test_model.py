@@ -261,7 +261,7 @@ def test_estimated_size():
 
 
 def test_a_model_that_is_too_large_is_known_before_the_time_is_over():
-    """Of 1,000 requests its machines alone, one by one, took ten times the limit."""
+    """The machines of 1,000 requests, one by one, took ten times the limit."""
     problem = Temporal.generate(1, requests=1000)
     with within(0, 3):
         assert models.temporal.size(problem) > 10**11

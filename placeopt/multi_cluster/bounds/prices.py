@@ -87,8 +87,8 @@ def _lowered(
 ) -> np.ndarray:
     """Return parts moved down their cost, to the nearest ones that sum to 1 at most; all (k, C).
 
-    A shift of the cost does it, up to which the sum falls line after line: between two points at
-    which a part comes to 0, or falls below the largest.
+    Where the sum is above 1, one shift is added to all costs. The sum falls with the shift, in
+    straight pieces; it bends where a part comes to 0, or falls below its largest value.
     """
     wanted = parts - step * cost
     result = np.clip(wanted, 0.0, share)
@@ -112,8 +112,8 @@ def legal(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest legal prices of inequality (W, T, P) and (W, T, 2).
 
-    Both of a request sum to the weight (W,) at most; the first limits the differences, which lift
-    it in turn, the largest first.
+    A request has a price by differences and one by whole replicas; their sum is at most the weight
+    (W,). No difference of clusters is larger than the first price: large ones raise it.
     """
     largest = np.sort(abs(differences), axis=2)[:, :, ::-1]
     lifted = np.concatenate((unequal[:, :, :1], largest), axis=2).cumsum(axis=2)

@@ -23,7 +23,7 @@ _HOTTEST, _COLDEST = 0.03, 0.001
 #: Up to so many nodes every target is made easy to reach, not only the first; of more nodes only
 #: targets that cost less by such a share are looked at, and the last.
 _MAX_EASED_NODES, _SHARE_APART = 2000, 0.01
-#: Of more nodes they are emptied by exchanges first.
+#: Larger fleets are emptied by exchanges first.
 _MAX_REPAIRED_NODES = 1000
 #: Nodes that may resist in an exchange where there are many to buy.
 _EXCHANGE_PATIENCE = 2
