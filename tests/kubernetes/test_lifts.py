@@ -157,7 +157,7 @@ def test_lifts_save_what_a_new_solve_of_the_edited_dump_saves(tmp_path: Path) ->
 
 
 def cheapest(one: Situation) -> float:
-    """Return what the cheapest plan that stops nothing leaves to be paid: every state is met."""
+    """Return what the cheapest plan leaves to be paid, with stops if it may: every state is met."""
     made = Deployment(one.imported.document)
     seen, todo, least = {made.start}, [made.start], np.inf
     while todo:
@@ -165,14 +165,17 @@ def cheapest(one: Situation) -> float:
         if made.ends_well(state):
             least = min(least, made.values(state, 0, 0)[0])
         for after, (_, stops) in made.successors(state):
-            if not stops and after not in seen:
+            if (one.stops or not stops) and after not in seen:
                 seen.add(after)
                 todo.append(after)
     month = HOURS_OF_A_MONTH if one.is_priced else 1
     return one.cost - (one.verdict.values[0] - float(least)) * month
 
 
-def test_an_interval_holds_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stops", [False, True])
+def test_an_interval_holds_the_truth(
+    stops: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Against every state of both clusters; where nothing is proven, too."""
     truth, intervals = dict[tuple[int, tuple[str, str]], float](), 0
     for proves in (True, False):
@@ -181,7 +184,7 @@ def test_an_interval_holds_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
             monkeypatch.setattr(end_state, "lower_bound", lambda _: 0)
             monkeypatch.setattr(every_state, "_WORK", 0)
         for seed in range(CLUSTERS):
-            base = planned(imported(tmp_path, cluster(seed)))
+            base = planned(imported(tmp_path, cluster(seed)), stops=stops)
             if len(base.owners) > MOST_PODS:
                 continue
             least = cheapest(base) if proves else 0.0
