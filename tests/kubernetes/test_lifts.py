@@ -328,3 +328,15 @@ def test_safe_to_evict_lifts_all_that_it_is_about(tmp_path: Path) -> None:
     own = [one for one in lifts if one.lift.subject == "shop/db"]
     assert [one.saving for one in own] == [1, 1]
     assert {one.lift.words for one in own} == {'annotate shop/db safe-to-evict: "true"'}
+
+
+def test_a_lift_is_asked_of_plans_that_may_stop_what_the_answer_may(tmp_path: Path) -> None:
+    """Every pod needs more than any node has free, so that nothing moves unless something stops."""
+    objects = [node("n0", "2"), node("n1", "7"), node("n2", "6"), pod("kept-1", "n0", "2", **KEEP)]
+    sizes = {"n1": "42", "n2": "32"}
+    objects += [pod(f"w{k}-{on}", on, k) for on, own in sizes.items() for k in own]
+    for stops in (False, True):
+        base = planned(imported(tmp_path, objects), stops=stops)
+        assert base.saving == 0
+        (one,) = [one for one in lifted(base, lifts_of(base)) if "do-not-disrupt" in one.lift.cause]
+        assert (one.saving, one.between) == (float(stops), (float(stops), float(stops)))

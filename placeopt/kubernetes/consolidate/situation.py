@@ -92,8 +92,8 @@ class Situation:
 
     @property
     def is_legal(self) -> bool:
-        """Whether the plan breaks nothing and stops nothing."""
-        return self.verdict.feasible and not self.verdict.values[2]
+        """Whether the plan breaks nothing, and stops nothing unless it may."""
+        return self.verdict.feasible and (self.stops or not self.verdict.values[2])
 
     @cached_property
     def front(self) -> Front:
