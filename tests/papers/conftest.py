@@ -31,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
     ]
     (facts / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    caches = (offered, doors.doors, registry.installed, cli._built, cli._command)
+    caches = (offered, doors.doors, registry.installed, registry._offered, cli._built, cli._command)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         for cached in caches:
