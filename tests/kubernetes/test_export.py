@@ -1,4 +1,4 @@
-"""Exported plans: replayed by the referee, run against a stand-in cluster, safe with any name."""
+"""Exported plans: replayed by the referee, run on a stub of the API server, safe with any name."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ import json
 import os
 import pty
 import shutil
-import stat
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from api_stub import Object
 from effort import THOROUGH
 from little_clusters import HARD, ended
+from little_kubectl import CommandStub
 from shop import items_of, shop_of
-from stub_shop import objects
+from stub_shop import (
+    CONTEXT,
+    ScriptRunner,
+    edited,
+    objects,
+    say_ready,
+    state,
+    workloads_on_nodes,
+)
 
 import placeopt
 from placeopt.core.errors import DocumentError, UnsupportedError, UsageError
@@ -32,7 +43,6 @@ from placeopt.rescheduling.problem import Rescheduling
 from placeopt.rolling_update.problem import RollingUpdate
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
-FAKE = Path(__file__).with_name("fake_kubectl.py")
 NEEDS_TOOLS = pytest.mark.skipif(
     not (shutil.which("jq") and shutil.which("bash")), reason="jq or bash is not installed"
 )
@@ -81,99 +91,50 @@ def shop_origin(problem: RollingUpdate = SHOP, **changes: Any) -> Origin:
     return origin_of(problem, items_of(PODS, **changes))
 
 
-def cluster() -> dict[str, Any]:
-    """The same shop as Kubernetes has it."""
-    tables = ("pods", "replicasets", "deployments", "statefulsets", "least")
-    state: dict[str, Any] = {table: {} for table in tables} | {"log": [], "made": []}
-    state["nodes"] = {name: {"cpu": 1000, "cordoned": False} for name in ("n1", "n2", "n3")}
-    for made in objects(PODS):
-        kind, name = made["kind"], made["metadata"]["name"]
-        if kind in ("Namespace", "Node"):
-            continue
-        one = copy.deepcopy({"metadata": made["metadata"], "spec": made["spec"]})
-        if kind == "Pod":
-            one["metadata"] |= {"uid": f"uid-of-{name}", "annotations": {}}
-            one["ready"] = True
-        state[f"{kind.lower()}s"][name] = one
-    return state
+class Machine(ScriptRunner):
+    """A folder with a script, and a little kubectl over the shop."""
 
-
-def add_sick(state: dict[str, Any], like: str, name: str) -> dict[str, Any]:
-    """Return the state with another pod of a workload, which waits for a node."""
-    pod = copy.deepcopy(state["pods"][like]) | {"ready": False, "slow": True}
-    pod["metadata"]["name"] = name
-    del pod["spec"]["nodeName"]
-    state["pods"][name] = pod
-    state["deployments"][like.split("-")[0]]["spec"]["replicas"] = 2
-    return state
-
-
-class Machine:
-    """A folder with a fake kubectl first on the path, and a script."""
-
-    def __init__(self, folder: Path, script: str, state: dict[str, Any] | None = None):
-        self.folder, self.state_file = folder, folder / "cluster.json"
-        tool = folder / "bin" / "kubectl"
-        tool.parent.mkdir()
-        tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{FAKE}" "$@"\n')
-        tool.chmod(tool.stat().st_mode | stat.S_IXUSR)
-        self.script = script
-        self.state = state or cluster()
-
-    @property
-    def script(self) -> str:
-        return (self.folder / "steps.sh").read_text(encoding="utf-8")
-
-    @script.setter
-    def script(self, text: str) -> None:
-        (self.folder / "steps.sh").write_text(text + "\n", encoding="utf-8")
-
-    @property
-    def state(self) -> dict[str, Any]:
-        return json.loads(self.state_file.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-
-    @state.setter
-    def state(self, value: dict[str, Any]) -> None:
-        self.state_file.write_text(json.dumps(value), encoding="utf-8")
+    def __init__(self, folder: Path, script: str, items: list[Object] | None = None):
+        self.stub = CommandStub(objects(PODS) if items is None else items, CONTEXT)
+        super().__init__(self.stub, folder)
+        self.write(script)
 
     @property
     def places(self) -> Counter[tuple[str, str]]:
         """How many pods of which workload run on which node; all are ready."""
-        pods = self.state["pods"].values()
-        assert all(pod["ready"] for pod in pods)
-        return Counter(
-            (p["metadata"]["labels"].get("app", "db"), p["spec"]["nodeName"]) for p in pods
-        )
+        return workloads_on_nodes(self.stub.store)
+
+    def names(self, plural: str = "pods") -> set[str]:
+        """Return the names of all objects of a kind."""
+        return {key[2] for key, _ in self.stub.store.all(plural)}
+
+    def cordoned(self) -> set[str]:
+        """Return the nodes on which nothing may begin."""
+        nodes = self.stub.store.all("nodes")
+        return {key[2] for key, node in nodes if node.get("spec", {}).get("unschedulable")}
 
     def replicas(self, deployment: str) -> int:
-        return int(self.state["deployments"][deployment]["spec"]["replicas"])
+        return int(state(self.stub, "deployments", deployment)["spec"]["replicas"])
 
-    def start(self, *arguments: str, stdin: int, **more: str) -> subprocess.Popen[str]:
-        paths = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        environment = os.environ | {"PATH": paths, "FAKE_CLUSTER": str(self.state_file)}
-        environment |= {"CONTEXT": "shop-context", "WAIT": "60s", "PATIENCE": "0s", "POLL": "0.1"}
-        pipes = {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        command = ["bash", "steps.sh", *arguments]
-        return subprocess.Popen(
-            command, **pipes, cwd=self.folder, env=environment | more, text=True
-        )
 
-    def run(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        process = self.start(*arguments, stdin=subprocess.DEVNULL, **more)
-        out, err = process.communicate(timeout=600)
-        return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+class Machines(Protocol):
+    """Make a machine in the folder of the test, or in a part of it."""
 
-    def done(self, *arguments: str, **more: str) -> str:
-        """Return what a run says that ends well."""
-        done = self.run(*arguments, **more)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+    def __call__(self, script: str, items: list[Object] | None = None, at: str = "") -> Machine: ...
 
-    def refused(self, *arguments: str, **more: str) -> str:
-        """Return why a run stops."""
-        done = self.run(*arguments, **more)
-        assert done.returncode == 1, done.stdout
-        return done.stderr
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[Machines]:
+    """Yield what makes machines that end with the test."""
+    with ExitStack() as running:
+
+        def made(script: str, items: list[Object] | None = None, at: str = "") -> Machine:
+            (tmp_path / at).mkdir(exist_ok=True)
+            machine = Machine(tmp_path / at, script, items)
+            running.enter_context(machine.stub)
+            return machine
+
+        yield made
 
 
 #: Commands that are lost, by their number; a command that is given again counts again. Every
@@ -192,14 +153,18 @@ def test_the_plan_is_legal() -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Machine, str]:
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Machine, str]]:
     """The script, run once from first to last step, over a Deployment with a wish about nodes."""
-    state = cluster()
-    template = state["replicasets"]["cart-7d"]["spec"]["template"]
-    for thing in (template, state["pods"]["cart-7d-a"], state["pods"]["cart-7d-b"]):
-        thing["spec"]["affinity"] = {"nodeAffinity": {HARD: {"nodeSelectorTerms": [WISH]}}}
-    machine = Machine(tmp_path_factory.mktemp("shop"), export(SHOP, PLAN, shop_origin()), state)
-    return machine, machine.done()
+    items = objects(PODS)
+    for item in items:
+        if item["kind"] == "Node":
+            item["metadata"]["labels"]["disk"] = "ssd"
+        elif "cart" in item["metadata"]["name"]:
+            spec = item["spec"].get("template", item)["spec"]
+            spec["affinity"] = {"nodeAffinity": {HARD: {"nodeSelectorTerms": [WISH]}}}
+    machine = Machine(tmp_path_factory.mktemp("shop"), export(SHOP, PLAN, shop_origin()), items)
+    with machine.stub:
+        yield machine, machine.done()
 
 
 @NEEDS_TOOLS
@@ -209,40 +174,41 @@ def test_the_script_does_what_the_plan_says(ran: tuple[Machine, str]) -> None:
     The emptied node is cordoned; templates agree.
     """
     machine, told = ran
-    state = machine.state
     assert machine.places == EXPECTED
-    assert [name for name, node in state["nodes"].items() if node["cordoned"]] == ["n2"]
-    assert state["least"] == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, "only the stop interrupts"
+    assert machine.cordoned() == {"n2"}
+    least = machine.stub.cluster.least
+    assert least == {"cart-7d": 2, "api-9f": 1, "web-5c": 0}, "only the stop interrupts"
+    assert machine.stub.cluster.rollouts == []
 
     def asks(spec: Any) -> Any:
         return spec["containers"][0]["resources"]["requests"]
 
-    pods = state["pods"].values()
-    sizes = {p["metadata"]["labels"].get("app", "db"): asks(p["spec"]) for p in pods}
+    pods = [pod for _, pod in machine.stub.store.all("pods")]
+    sizes = {p["metadata"]["labels"]["app"]: asks(p["spec"]) for p in pods}
     assert sizes["cart"] == {"cpu": "300m", "memory": "64Mi"} and sizes["web"]["cpu"] == "500m"
     for kind, name in (("deployments", "cart"), ("replicasets", "cart-7d")):
-        assert asks(state[kind][name]["spec"]["template"]["spec"])["cpu"] == "300m"
-    assert state["deployments"]["cart"]["spec"]["paused"] is False
+        assert asks(state(machine.stub, kind, name)["spec"]["template"]["spec"])["cpu"] == "300m"
+    assert state(machine.stub, "deployments", "cart")["spec"]["paused"] is False
     assert machine.replicas("web") == 1
     assert "empty and cordoned: n2" in told and "all 7 steps are made" in told
 
 
 @NEEDS_TOOLS
-def test_a_script_that_is_done_does_nothing(ran: tuple[Machine, str], tmp_path: Path) -> None:
+def test_a_script_that_is_done_does_nothing(ran: tuple[Machine, str], machines: Machines) -> None:
     """Run again it finds every step made; a dry run only tells."""
     machine, _ = ran
-    before = machine.state
+    before = machine.stub.store.version
     assert machine.done().count("already made") == 7
-    assert all(machine.state[table] == before[table] for table in ("pods", "deployments"))
-    fresh = Machine(tmp_path, machine.script)
-    assert "step 7 of 7" in fresh.done(DRY_RUN="1") and fresh.state["log"] == []
+    assert machine.stub.store.version == before
+    fresh = machines((machine.folder / "steps.sh").read_text(encoding="utf-8"))
+    assert "step 7 of 7" in fresh.done(DRY_RUN="1") and fresh.stub.log == []
 
 
 @NEEDS_TOOLS
 def test_copies_are_pods_that_kubernetes_accepts(ran: tuple[Machine, str]) -> None:
     """By its schemas; what the template asks of nodes is kept."""
     validate = pytest.importorskip("kubernetes_validate")
-    made = ran[0].state["made"]
+    made = ran[0].stub.store.created
     assert len(made) == 4
     for pod in made:
         validate.validate(pod, "1.30", strict=True)
@@ -256,7 +222,7 @@ def test_copies_are_pods_that_kubernetes_accepts(ran: tuple[Machine, str]) -> No
 def test_stateful_sets_are_bound_to_no_node_afterwards(ran: tuple[Machine, str]) -> None:
     """They update on delete, so that no pod moves; how to change that is said."""
     machine, told = ran
-    made = machine.state["statefulsets"]["db"]
+    made = state(machine.stub, "statefulsets", "db")
     assert "affinity" not in made["spec"]["template"]["spec"]
     assert made["spec"]["updateStrategy"] == {"type": "OnDelete"}
     assert "placeopt-before" not in made["metadata"]["annotations"]
@@ -264,58 +230,56 @@ def test_stateful_sets_are_bound_to_no_node_afterwards(ran: tuple[Machine, str])
 
 
 @NEEDS_TOOLS
-def test_an_interrupted_script_is_taken_up_again(tmp_path: Path) -> None:
+def test_an_interrupted_script_is_taken_up_again(machines: Machines) -> None:
     """One command after another is lost; running the script again ends as if none had been."""
-    state = cluster() | {"break_at": BREAKS}
-    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
+    machine = machines(export(SHOP, PLAN, shop_origin()))
+    machine.stub.break_at = BREAKS
     for _ in range(len(BREAKS) + 1):
         done = machine.run()
         if done.returncode == 0:
             break
     assert done.returncode == 0, done.stderr
-    assert len(machine.state["log"]) > max(BREAKS)
+    assert len(machine.stub.log) > max(BREAKS)
     assert machine.places == EXPECTED and machine.replicas("web") == 1
 
 
 @NEEDS_TOOLS
-def test_a_cluster_that_has_changed_stops_the_script(tmp_path: Path) -> None:
+def test_a_cluster_that_has_changed_stops_the_script(machines: Machines) -> None:
     """A pod that moved is not touched; nor is the old one when the new one finds no room."""
-    state = cluster()
-    state["pods"]["cart-7d-a"]["spec"]["nodeName"] = "n3"
-    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
+    moved = PODS | {"cart-7d-a": ("cart", "n3", 400, 300)}
+    machine = machines(export(SHOP, PLAN, shop_origin()), objects(moved))
     assert "shop/cart-7d-a runs on n3, not on n1" in machine.refused()
-    state = cluster()
-    state["nodes"]["n1"]["cpu"] = 900
-    machine.state = state
-    assert "is not ready: unschedulable: 0/3 nodes: Ins" in machine.refused()
-    assert set(PODS) <= set(machine.state["pods"])
+    machine = machines(export(SHOP, PLAN, shop_origin()), at="full")
+    with edited(machine.stub, "nodes", "n1", "") as node:
+        node["status"]["allocatable"]["cpu"] = "900m"
+    said = machine.refused()
+    assert "is not ready: unschedulable: 0/3 nodes" in said and "Insufficient cpu" in said
+    assert set(PODS) <= machine.names()
 
 
 @NEEDS_TOOLS
-def test_the_script_asks_for_the_cluster(tmp_path: Path) -> None:
+def test_the_script_asks_for_the_cluster(machines: Machines) -> None:
     """Without a terminal the context is named; `check` looks and does nothing."""
-    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()))
-    assert "CONTEXT=shop-context bash" in machine.refused(CONTEXT="")
-    before, told = machine.state["pods"], machine.done("check")
-    assert "the cluster is what was read" in told and "step 1" not in told
-    assert machine.state["pods"] == before
+    machine = machines(export(SHOP, PLAN, shop_origin()))
+    assert f"CONTEXT={CONTEXT} bash" in machine.refused(CONTEXT="")
+    told, seen = machine.done("check"), machine.stub.store.writes
+    assert "the cluster is what was read" in told and "step 1" not in told and seen == 0
     assert "legal: check, undo" in machine.run("chekc").stderr
-    machine.script = export(SHOP, PLAN, shop_origin().model_copy(update={"cluster": "another"}))
+    machine.write(export(SHOP, PLAN, shop_origin().model_copy(update={"cluster": "another"})))
     assert "is another cluster" in machine.run().stderr
 
 
 @NEEDS_TOOLS
-def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
+def test_the_check_names_all_that_has_changed(machines: Machines) -> None:
     """A node that is not there yet, one that is another machine, a pod that was replaced."""
     known = shop_origin().model_dump()
     known["nodes"] = {"n1": {"uid": "was", "labels": {}, "taints": []}}
     known["nodes"]["n3"] = {"labels": {"disk": "ssd"}, "taints": []}
     known["items"]["shop/api-9f-a"]["uid"] = "was"
-    state = cluster()
-    del state["nodes"]["n3"]
-    del state["pods"]["cart-7d-b"]
-    state["pods"]["web-5c-a"]["ready"] = False
-    machine = Machine(tmp_path, export(SHOP, PLAN, Origin.model_validate(known)), state)
+    machine = machines(export(SHOP, PLAN, Origin.model_validate(known)))
+    machine.stub.store.drop(("nodes", "", "n3"))
+    machine.stub.store.drop(("pods", "shop", "cart-7d-b"))
+    say_ready(machine.stub, "web-5c-a", False)
     said = machine.run("check").stderr
     for text in (
         "node n3 is not in the cluster: buy or make it first",
@@ -325,13 +289,13 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
         "pod shop/api-9f-a is another one of the same name",
     ):
         assert text in said
-    assert machine.refused() and machine.state["made"] == []
-    state = cluster()
-    state["nodes"]["n1"]["cordoned"] = True
-    state["replicasets"]["cart-7d"]["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
-    machine.state = state
+    assert machine.refused() and machine.stub.store.created == []
     known["nodes"]["n1"]["uid"] = None
-    machine.script = export(SHOP, PLAN, Origin.model_validate(known))
+    machine = machines(export(SHOP, PLAN, Origin.model_validate(known)), at="again")
+    with edited(machine.stub, "nodes", "n1", "") as node:
+        node["spec"] = {"unschedulable": True}
+    with edited(machine.stub, "replicasets", "cart-7d") as owner:
+        owner["spec"]["template"]["spec"]["nodeSelector"] = {"disk": "ssd"}
     said = machine.run("check").stderr
     for text in (
         "node n1 is cordoned",
@@ -346,18 +310,17 @@ def test_the_check_names_all_that_has_changed(tmp_path: Path) -> None:
     ("typed", "code", "said"),
     [
         ("no", 1, "not confirmed; nothing was done"),
-        ("shop-context", 0, "checked: the cluster is what was read"),
+        (CONTEXT, 0, "checked: the cluster is what was read"),
     ],
 )
 def test_on_a_terminal_the_context_is_confirmed(
-    typed: str, code: int, said: str, tmp_path: Path
+    typed: str, code: int, said: str, machines: Machines
 ) -> None:
     """By typing its name; the head of the script says what it leaves to others."""
-    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()))
-    left = "# Not done here: draining DaemonSets off nodes that end empty, removing"
-    assert left in machine.script
+    script = export(SHOP, PLAN, shop_origin())
+    assert "# Not done here: draining DaemonSets off nodes that end empty, removing" in script
     ours, theirs = pty.openpty()
-    process = machine.start("check", stdin=theirs, CONTEXT="")
+    process = machines(script).start("check", stdin=theirs, CONTEXT="")
     os.write(ours, f"{typed}\n".encode())
     out, err = process.communicate(timeout=120)
     os.close(ours)
@@ -366,66 +329,71 @@ def test_on_a_terminal_the_context_is_confirmed(
 
 
 @NEEDS_TOOLS
-def test_a_sibling_that_is_not_ready_stops_the_step_in_time(tmp_path: Path) -> None:
+def test_a_sibling_that_is_not_ready_stops_the_step_in_time(machines: Machines) -> None:
     """Its ReplicaSet would end it instead: the copy waits, and when it is ready all goes on."""
-    state = cluster()
-    state["pods"]["cart-7d-b"]["ready"] = False
-    machine = Machine(tmp_path, export(ROOMY, ONE_MOVE, shop_origin(ROOMY)), state)
+    machine = machines(export(ROOMY, ONE_MOVE, shop_origin(ROOMY)))
+    say_ready(machine.stub, "cart-7d-b", False)
     assert "not ready in shop: cart-7d-b" in machine.refused()
-    state = machine.state
-    assert set(PODS) <= set(state["pods"]) and len(state["made"]) == 1
-    state["pods"]["cart-7d-b"]["ready"] = True
-    machine.state = state
+    assert set(PODS) <= machine.names() and len(machine.stub.store.created) == 1
+    say_ready(machine.stub, "cart-7d-b", True)
     assert machine.done() and machine.places["cart", "n3"] == 1
 
 
 @NEEDS_TOOLS
-def test_a_replica_set_that_ended_another_pod_is_told(tmp_path: Path) -> None:
+def test_a_replica_set_that_ended_another_pod_is_told(machines: Machines) -> None:
     """A pod failed between the look and the adoption: the mark is taken off, and said."""
     text = export(ROOMY, ONE_MOVE, shop_origin(ROOMY))
-    state = cluster()
-    state["pods"]["cart-7d-b"]["ready"] = False
-    machine = Machine(tmp_path, text.replace('    guard "$ns" "$rs" "$hash" "$old"\n', ""), state)
+    machine = machines(text.replace('    guard "$ns" "$rs" "$hash" "$old"\n', ""))
+    say_ready(machine.stub, "cart-7d-b", False)
     assert "ended another pod instead of cart-7d-a" in machine.refused()
-    kept = machine.state["pods"]["cart-7d-a"]["metadata"]["annotations"]
+    kept = state(machine.stub, "pods", "cart-7d-a")["metadata"]["annotations"]
     assert "controller.kubernetes.io/pod-deletion-cost" not in kept
 
 
 @NEEDS_TOOLS
-def test_undo_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_undo_leaves_nothing_behind(machines: Machines) -> None:
     """Nodes are uncordoned, copies that nothing owns end, marks go; what was moved stays."""
-    state = add_sick(cluster(), "api-9f-a", "api-9f-b")
-    machine = Machine(tmp_path, export(SHOP, PLAN, shop_origin()), state)
+    items = objects(PODS)
+    waits = copy.deepcopy(next(o for o in items if o["metadata"]["name"] == "api-9f-a"))
+    waits["metadata"]["name"], waits["status"] = "api-9f-b", {"phase": "Pending"}
+    waits["spec"]["nodeSelector"] = {"disk": "none"}
+    del waits["spec"]["nodeName"]
+    for item in items:
+        if item["metadata"]["name"] in ("api", "api-9f"):
+            item["spec"]["replicas"] = 2
+    machine = machines(export(SHOP, PLAN, shop_origin()), [*items, waits])
     assert "not ready in shop: api-9f-b" in machine.run().stderr
-    assert machine.state["nodes"]["n2"]["cordoned"]
+    assert machine.cordoned() == {"n2"}
     assert "StatefulSet shop/db updates OnDelete now" in machine.done("undo")
-    state = machine.state
-    assert not any(node["cordoned"] for node in state["nodes"].values())
-    assert all(p["metadata"].get("ownerReferences") for p in state["pods"].values())
-    assert "affinity" not in state["statefulsets"]["db"]["spec"]["template"]["spec"]
-    machine.state = state | {"pods": {k: p for k, p in state["pods"].items() if p["ready"]}}
+    store = machine.stub.store
+    assert not machine.cordoned()
+    assert all(pod["metadata"].get("ownerReferences") for _, pod in store.all("pods"))
+    database = state(machine.stub, "statefulsets", "db")
+    assert "affinity" not in database["spec"]["template"]["spec"]
+    store.drop(("pods", "shop", "api-9f-b"))
     assert machine.places["cart", "n3"]
 
 
 @NEEDS_TOOLS
-def test_undo_scales_back_what_was_stopped(tmp_path: Path) -> None:
+def test_undo_scales_back_what_was_stopped(machines: Machines) -> None:
     """Between a stop and its start; the rest of the plan is refused then."""
     text = export(ROOMY, STOP_AND_START, shop_origin(ROOMY))
-    machine = Machine(tmp_path, text.replace("\nstep 2 ", "\nfail broken\nstep 2 "))
+    machine = machines(text.replace("\nstep 2 ", "\nfail broken\nstep 2 "))
     assert machine.refused() and machine.replicas("web") == 0
     assert "scaled back: shop/web" in machine.done("undo") and machine.replicas("web") == 1
     assert "plan again" in machine.run().stderr
-    marks = {k for p in machine.state["pods"].values() for k in p["metadata"]["annotations"]}
+    pods = machine.stub.store.all("pods")
+    marks = {mark for _, pod in pods for mark in pod["metadata"].get("annotations") or {}}
     assert not marks - {"placeopt-bound"}
 
 
 @NEEDS_TOOLS
-def test_a_start_is_not_made_twice(tmp_path: Path) -> None:
+def test_a_start_is_not_made_twice(machines: Machines) -> None:
     """Killed after all of it, before its number was kept: the Deployment is not scaled again."""
-    machine = Machine(tmp_path, export(ROOMY, STOP_AND_START, shop_origin(ROOMY)))
+    machine = machines(export(ROOMY, STOP_AND_START, shop_origin(ROOMY)))
     machine.done(DONE="made")
-    made = (tmp_path / "made").read_text(encoding="utf-8")
-    (tmp_path / "made").write_text(made.replace("\n2\n", "\n"), encoding="utf-8")
+    done = machine.folder / "made"
+    done.write_text(done.read_text(encoding="utf-8").replace("\n2\n", "\n"), encoding="utf-8")
     assert "step 1 of 2: already made" in machine.done(DONE="made")
     assert machine.replicas("web") == 1 and machine.places["web", "n3"] == 1
 
@@ -528,7 +496,7 @@ def test_what_commands_cannot_do_is_refused(changes: dict[str, Any], message: st
 
 
 @NEEDS_TOOLS
-def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
+def test_names_of_the_instance_are_not_run(tmp_path: Path, machines: Machines) -> None:
     """Applications and instances may have any name: in the script it is a comment or quoted."""
     hostile = "$(touch hurt) `touch hurt`\n\"; touch hurt #'@title@ {ns}"
     document = ROOMY.to_document() | {"name": hostile}
@@ -536,7 +504,7 @@ def test_names_of_the_instance_are_not_run(tmp_path: Path) -> None:
     problem = from_document(document)
     items = {k.replace("shop/", f"{hostile}/"): item for k, item in items_of(PODS).items()}
     plan = plan_of(("cart-7d-a", "n3"), application=hostile)
-    machine = Machine(tmp_path, export(problem, plan, origin_of(problem, items)))
+    machine = machines(export(problem, plan, origin_of(problem, items)))
     assert machine.done() and machine.places["cart", "n3"] == 1
     assert not list(tmp_path.glob("hurt*"))
 

@@ -1,7 +1,7 @@
 """Exported scripts with the real kubectl, on an API server of the tests: run, killed, taken up.
 
-Without kubectl or jq these tests are skipped; test_export.py runs the same scripts with a stand-in
-for kubectl.
+Without kubectl or jq these tests are skipped. `make test` gives the real kubectl one script with
+every kind of step; the other scripts meet the little one there, which test_export.py uses, too.
 """
 
 from __future__ import annotations
@@ -16,14 +16,18 @@ from typing import Any
 
 import pytest
 from api_stub import ApiStub, Object, is_ready, rights
+from effort import THOROUGH
 from little_clusters import ended
+from little_kubectl import CommandStub
 from stub_shop import (
+    CONTEXT,
     EXPECTED,
     PLAN,
     WAITING_END,
     WAITING_PLAN,
     WAITING_PODS,
     ScriptRunner,
+    edited,
     missing,
     node,
     objects,
@@ -60,19 +64,17 @@ def waiting() -> Iterator[ApiStub]:
         yield made
 
 
+def reached(items: list[Object]) -> ApiStub:
+    """Return a stub that the real kubectl reaches where all is tested, else a little one."""
+    return ApiStub(items) if THOROUGH else CommandStub(items, CONTEXT)
+
+
 def plan_of(*moves: tuple[str, str | None]) -> dict[str, Any]:
     return {"steps": [{"application": "shop", "microservice": p, "to": n} for p, n in moves]}
 
 
 def replicas(stub: ApiStub, deployment: str) -> int:
     return int(state(stub, "deployments", deployment)["spec"]["replicas"])
-
-
-def finished(runner: ScriptRunner, *arguments: str, **more: Any) -> str:
-    """Return what a run says that ends well."""
-    done = runner.run(*arguments, **more)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def dumped(runner: ScriptRunner, folder: Path) -> str:
@@ -102,7 +104,7 @@ def test_a_script_that_was_killed_ends_as_the_plan_says(stub: ApiStub, tmp_path:
     wait_until(stub, lambda: "_ends" in stub.store.tables["pods", "shop", "cart-7d-b"])
     stub.store.grace = 0.0
     assert killed.returncode == -9 and "step 1 of 5" in killed.stdout
-    told = finished(runner)
+    told = runner.done()
     assert "already made" not in told and "all 5 steps are made" in told
     assert workloads_on_nodes(stub.store) == EXPECTED
     assert state(stub, "nodes", "n2", "")["spec"] == {"unschedulable": True}
@@ -121,23 +123,23 @@ def test_a_script_that_was_killed_ends_as_the_plan_says(stub: ApiStub, tmp_path:
     assert {right[0] for right in may - used} <= {"get", "list", "watch"}
 
 
-def test_from_the_dump_to_a_stop_and_back(
-    stub: ApiStub, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_from_the_dump_to_a_stop_and_back(tmp_path: Path) -> None:
     """What kubectl dumps is imported; a node that is full by then stops the script; undo."""
-    runner = ScriptRunner(stub, tmp_path)
+    with reached(objects()) as stub:
+        stopped_and_undone(stub, ScriptRunner(stub, tmp_path), tmp_path)
+
+
+def stopped_and_undone(stub: ApiStub, runner: ScriptRunner, tmp_path: Path) -> None:
     front, _ = planned(runner, tmp_path)
     [target] = {s["to"] for s in Front.read(front).points[0].plan["steps"]}
     assert runner.run("check").returncode == 0
-    with stub.store.changed:
-        room = stub.store.tables["nodes", "", target]
+    with edited(stub, "nodes", target, "") as room:
         room["status"]["allocatable"]["cpu"] = "600m"
-        stub.store.put(("nodes", "", target), room)
     done = runner.run()
     assert done.returncode == 1 and "is not ready: unschedulable: 0/3 nodes" in done.stderr
     assert "1 Insufficient cpu" in done.stderr
     assert len(stub.store.all("pods")) == 5  # all old ones and the copy
-    assert finished(runner, "undo") and workloads_on_nodes(stub.store).total() == 4
+    assert runner.done("undo") and workloads_on_nodes(stub.store).total() == 4
     assert not any(n.get("spec") for _, n in stub.store.all("nodes"))
 
 
@@ -156,7 +158,7 @@ def test_undo_gives_back_a_stop_and_not_a_removal(stub: ApiStub, tmp_path: Path)
     runner.write(script.replace("\nstep 3 ", "\nfail broken\nstep 3 "))
     assert "broken" in runner.run().stderr
     assert replicas(stub, "cart") == 0
-    assert "scaled back: shop/cart" in finished(runner, "undo") and replicas(stub, "cart") == 1
+    assert "scaled back: shop/cart" in runner.done("undo") and replicas(stub, "cart") == 1
 
 
 @pytest.mark.thorough
@@ -182,7 +184,7 @@ def test_a_pod_of_a_stateful_set_came_back_after_a_kill(
         wait_until(stub, lambda: db_is_back(stub, before))
         assert killed.returncode == -9 and "step 1 of 1" in killed.stdout
         after = stub.store.tables["pods", "shop", "db-0"]["metadata"]["uid"]
-        finished(runner)
+        runner.done()
         found = state(stub, "pods", "db-0")
         assert (found["metadata"]["uid"], found["spec"]["nodeName"]) == (after, target)
 
@@ -199,7 +201,7 @@ def test_a_pod_that_waits_takes_no_room_before_its_step(waiting: ApiStub, tmp_pa
     shop, runner = problem(WAITING_PODS), ScriptRunner(waiting, tmp_path)
     runner.write(export(shop, WAITING_PLAN, origin(shop, WAITING_PODS)))
     assert runner.run(kill_at=7).returncode == -9
-    finished(runner)
+    runner.done()
     assert workloads_on_nodes(waiting.store) == WAITING_END and replicas(waiting, "late") == 1
     assert waiting.cluster.least == {"cart-7d": 2, "web-5c": 1, "late-9f": 0}
 
@@ -221,10 +223,8 @@ def test_pods_that_wait_no_more_are_not_held(waiting: ApiStub, tmp_path: Path) -
     runner.write(script.replace("\n      hold ", "\n      fail broken\n      hold "))
     assert "broken" in runner.run().stderr
     runner.write(script)
-    with waiting.store.changed:
-        room = waiting.store.tables["nodes", "", "n2"]
+    with edited(waiting, "nodes", "n2", "") as room:
         room["status"]["allocatable"]["cpu"] = "2"
-        waiting.store.put(("nodes", "", "n2"), room)
     late = waiting.store.tables["pods", "shop", "late-9f-a"]
     wait_until(waiting, lambda: late["spec"].get("nodeName") == "n2" and is_ready(late))
     done = runner.run()
@@ -247,7 +247,7 @@ def test_pods_of_a_stateful_set_that_wait_are_started_one_by_one(tmp_path: Path)
     with ApiStub(objects(pods)) as stub:
         runner = ScriptRunner(stub, tmp_path)
         runner.write(export(shop, plan, origin(shop, pods)))
-        finished(runner)
+        runner.done()
         found = workloads_on_nodes(stub.store)
         assert (found["db", "n1"], found["db", "n2"], found.total()) == (1, 1, 5)
 
@@ -256,7 +256,7 @@ def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
     """It names what is missing, and takes the new node that has the labels, whatever its name."""
     kept = (o for o in objects() if "cart" not in str(o) and "db" not in str(o))
     web = [o for o in kept if o["kind"] != "Node"]
-    with ApiStub([*web, node("n2")]) as stub:
+    with reached([*web, node("n2")]) as stub:
         runner, table = ScriptRunner(stub, tmp_path), tmp_path / "machines.csv"
         table.write_text(MACHINES, encoding="utf-8")
         _, script = planned(runner, tmp_path, "--candidates", str(table))
@@ -266,7 +266,7 @@ def test_the_script_waits_for_what_is_to_be_bought(tmp_path: Path) -> None:
         assert done.returncode == 1 and "after 0s these nodes are not there" in done.stderr
         assert "buy-x.small-a-1: no new node is ready that has the labels" in done.stderr
         threading.Timer(2.0, lambda: stub.store.add(bought("ip-10-0-0-7"))).start()
-        told = finished(runner, NODE_WAIT="60s", NODE_POLL="0.2")
+        told = runner.done(NODE_WAIT="60s", NODE_POLL="0.2")
         assert "waiting for nodes to be bought" in told
         assert workloads_on_nodes(stub.store) == {("web", "ip-10-0-0-7"): 1}
         assert state(stub, "nodes", "n2", "")["spec"] == {"unschedulable": True}
@@ -293,7 +293,7 @@ def spread_shop() -> list[Object]:
 
 def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> None:
     """An idle node before the first step, the emptied one at once; undo gives nothing back."""
-    with ApiStub(spread_shop()) as stub:
+    with reached(spread_shop()) as stub:
         runner, out = ScriptRunner(stub, tmp_path), tmp_path / "out"
         command("consolidate", dumped(runner, tmp_path), "-o", str(out))
         runner.write((out / "steps.sh").read_text(encoding="utf-8"))
@@ -303,7 +303,7 @@ def test_nodes_that_a_spread_counts_are_deleted_on_the_way(tmp_path: Path) -> No
         killed = runner.run(kill_at=1)
         assert killed.returncode == -9
         assert {n["metadata"]["name"] for _, n in stub.store.all("nodes")} == {"n1", "n2", "n3"}
-        finished(runner)
+        runner.done()
         there = {n["metadata"]["name"] for _, n in stub.store.all("nodes")}
         assert there == {"n1", "n2", "n3", "n4"} - set(gone)
         assert stub.cluster.least["cart-7d"] == 2, "nothing is interrupted"

@@ -26,6 +26,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -142,6 +143,33 @@ class Store:
             item["metadata"]["annotations"] = item["metadata"].get("annotations") or {}
             item["_ends"] = time.monotonic() + self.grace
             self.put(key, item)
+
+    def request(self, method: str, key: Key, body: Any, by_name: bool) -> Object:
+        """Create, replace, patch or delete as a client does, and return the object."""
+        with self.changed:
+            done = self._request(method, key, body, by_name)
+            self.writes += 1
+            self.on_write(self.writes)
+        return done
+
+    def _request(self, method: str, key: Key, body: Any, by_name: bool) -> Object:
+        if method == "POST":
+            space = {"namespace": key[1]} if key[1] else {}
+            self.created.append(copy.deepcopy(body))
+            return self.add(body | {"metadata": body["metadata"] | space})
+        old = self.one(key)
+        if method == "DELETE":
+            self.end(key)
+            return old
+        if method == "PUT":
+            new = copy.deepcopy(body)
+            version = new["metadata"].get("resourceVersion")
+            if version not in (None, old["metadata"]["resourceVersion"]):
+                raise RefusedError(409, "Conflict", f'"{key[2]}" has been modified')
+        else:
+            new = merged(copy.deepcopy(old), body, by_name)
+        self.put(key, new)
+        return new
 
 
 # -- controllers, scheduler, kubelets --------------------------------------------------------------
@@ -520,11 +548,10 @@ class Handler(BaseHTTPRequestHandler):
             store.requests.append(f"{self.command} {self.path}")
             if self.command == "GET":
                 return shown(store.one(key)) if key[2] else self.listed(key, asked)
-            done = shown(self.write(key, body))
+            by_name = "strategic" in self.headers.get("Content-Type", "")
+            done = shown(store.request(self.command, key, body, by_name))
             if match["sub"] == "scale":
                 done = scale_of(done)
-            store.writes += 1
-            store.on_write(store.writes)
         return done
 
     def listed(self, key: Key, asked: Mapping[str, str]) -> Object:
@@ -536,32 +563,8 @@ class Handler(BaseHTTPRequestHandler):
     def chosen(self, key: Key, asked: Mapping[str, str]) -> Iterator[Object]:
         """Yield the objects of a list that its selectors choose."""
         for (_, space, _), item in self.store.all(key[0]):
-            if key[1] in ("", space) and _asked_for(item, asked):
+            if key[1] in ("", space) and asked_for(item, asked):
                 yield item
-
-    def write(self, key: Key, body: Any) -> Object:
-        """Create, replace, patch or delete, and return the object."""
-        store = self.store
-        if self.command == "POST":
-            space = {"namespace": key[1]} if key[1] else {}
-            store.created.append(copy.deepcopy(body))
-            return store.add(body | {"metadata": body["metadata"] | space})
-        old = store.one(key)
-        if self.command == "DELETE":
-            store.end(key)
-            return old
-        if self.command == "PUT":
-            new = copy.deepcopy(body)
-            if new["metadata"].get("resourceVersion") not in (
-                None,
-                old["metadata"]["resourceVersion"],
-            ):
-                raise RefusedError(409, "Conflict", f'"{key[2]}" has been modified')
-        else:
-            strategic = "strategic" in self.headers["Content-Type"]
-            new = merged(copy.deepcopy(old), body, strategic)
-        store.put(key, new)
-        return new
 
     def watch(self, path: str, asked: Mapping[str, str]) -> None:
         """Send what happens from a version on, until the client goes or some seconds are over."""
@@ -583,7 +586,7 @@ class Handler(BaseHTTPRequestHandler):
                 here = (
                     plural == match["plural"] and int(item["metadata"]["resourceVersion"]) > since
                 )
-                if here and _asked_for(item, asked):
+                if here and asked_for(item, asked):
                     line = json.dumps({"type": kind, "object": shown(item)}) + "\n"
                     self.wfile.write(line.encode())
                     self.wfile.flush()
@@ -605,7 +608,7 @@ def scale_of(item: Object) -> Object:
     }
 
 
-def _asked_for(item: Object, asked: Mapping[str, str]) -> bool:
+def asked_for(item: Object, asked: Mapping[str, str]) -> bool:
     labels = item["metadata"].get("labels") or {}
     for pair in filter(None, asked.get("labelSelector", "").split(",")):
         name, _, value = pair.partition("=")
@@ -652,12 +655,12 @@ class ApiStub:
         Objects of the cluster: namespaced ones with their namespace.
     """
 
-    def __init__(self, items: list[Object]):
+    def __init__(self, items: list[Object], server: type[TCPServer] = _Server):
         self.store = Store()
         for item in items:
             self.store.add(item)
         handler = type("StubHandler", (Handler,), {"store": self.store})
-        self.server = _Server(("127.0.0.1", 0), handler)
+        self.server = server(("127.0.0.1", 0), handler)
         self.cluster = Cluster(self.store)
 
     def __enter__(self) -> ApiStub:
@@ -672,7 +675,7 @@ class ApiStub:
 
     def kubeconfig(self, path: Path, context: str) -> None:
         """Write a file that lets kubectl reach this server in a context."""
-        url = f"http://127.0.0.1:{self.server.server_port}"
+        url = f"http://127.0.0.1:{self.server.server_address[1]}"
         document = {
             "apiVersion": "v1",
             "kind": "Config",

@@ -1,5 +1,5 @@
-"""A shop of three nodes on the API stub, a plan with every kind of step, and its script run by the
-real kubectl, which may be killed after any write.
+"""A shop of three nodes on the API stub, a plan with every kind of step, and its script run by a
+kubectl, the real one or a little one, which may be killed after any write.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ import signal
 import subprocess
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from api_stub import ApiStub, Object, Store, is_ready
+from little_kubectl import CommandStub
 from shop import Pods, items_of, shop_of
 
 from placeopt.kubernetes.origin import Origin
@@ -155,20 +158,21 @@ class ScriptRunner:
 
     def __init__(self, stub: ApiStub, folder: Path, kubectl: str | None = None):
         self.stub, self.folder = stub, folder
-        paths = [os.environ["PATH"]]
+        (folder / "bin").mkdir(exist_ok=True)
         if kubectl is not None:
-            (folder / "bin").mkdir()
             (folder / "bin" / "kubectl").symlink_to(kubectl)
-            paths.insert(0, str(folder / "bin"))
-        stub.kubeconfig(folder / "kubeconfig", CONTEXT)
+        if isinstance(stub, CommandStub):
+            stub.install(folder / "bin")
+        else:
+            stub.kubeconfig(folder / "kubeconfig", CONTEXT)
         self.environment = os.environ | {
-            "PATH": os.pathsep.join(paths),
+            "PATH": os.pathsep.join((str(folder / "bin"), os.environ["PATH"])),
             "KUBECONFIG": str(folder / "kubeconfig"),
             "HOME": str(folder),  # where kubectl keeps what discovery said
             "CONTEXT": CONTEXT,
             "WAIT": "60s",
             "PATIENCE": "0s",
-            "POLL": "0.2",
+            "POLL": "0.1",
         }
 
     def write(self, script: str) -> None:
@@ -186,13 +190,11 @@ class ScriptRunner:
             timeout=120,
         ).stdout
 
-    def run(
-        self, *arguments: str, kill_at: int | None = None, **more: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run the script; `kill_at` ends it and all that it started after that many more writes."""
-        process = subprocess.Popen(
+    def start(self, *arguments: str, stdin: int, **more: str) -> subprocess.Popen[str]:
+        """Begin to run the script."""
+        return subprocess.Popen(
             ["bash", "steps.sh", *arguments],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=self.folder,
@@ -200,6 +202,12 @@ class ScriptRunner:
             text=True,
             start_new_session=True,
         )
+
+    def run(
+        self, *arguments: str, kill_at: int | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the script; `kill_at` ends it and all that it started after that many more writes."""
+        process = self.start(*arguments, stdin=subprocess.DEVNULL, **more)
         killed = threading.Event()
         if kill_at is not None:
             last = self.stub.store.writes + kill_at
@@ -214,11 +222,39 @@ class ScriptRunner:
         self.stub.store.on_write = lambda count: None
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
+    def done(self, *arguments: str, **more: Any) -> str:
+        """Return what a run says that ends well."""
+        done = self.run(*arguments, **more)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def refused(self, *arguments: str, **more: Any) -> str:
+        """Return why a run stops."""
+        done = self.run(*arguments, **more)
+        assert done.returncode == 1, done.stdout
+        return done.stderr
+
 
 def missing() -> str:
     """Return which programs a script needs and this machine has not, in words; or nothing."""
     absent = [name for name in ("kubectl", "jq", "bash") if not shutil.which(name)]
     return f"not installed: {', '.join(absent)}" if absent else ""
+
+
+@contextmanager
+def edited(stub: ApiStub, plural: str, name: str, space: str = "shop") -> Iterator[Object]:
+    """Yield an object of the stub to be changed."""
+    with stub.store.changed:
+        item = stub.store.tables[plural, space, name]
+        yield item
+        stub.store.put((plural, space, name), item)
+
+
+def say_ready(stub: ApiStub, pod: str, ready: bool) -> None:
+    """Let a pod that runs become ready, or cease to be."""
+    with edited(stub, "pods", pod) as item:
+        item["status"] = {"phase": "Running"}
+        item["status"]["conditions"] = [{"type": "Ready", "status": str(ready)}]
 
 
 def state(stub: ApiStub, plural: str, name: str, space: str = "shop") -> Any:
