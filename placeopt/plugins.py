@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from placeopt.core.goals import read_weights as read_weights
     from placeopt.core.interfaces import Batch as Batch
     from placeopt.core.interfaces import DecisionSequence as DecisionSequence
-    from placeopt.core.interfaces import Division as Division
     from placeopt.core.interfaces import Encoder as Encoder
     from placeopt.core.interfaces import Parts as Parts
     from placeopt.core.interfaces import build_encoder as build_encoder
@@ -98,7 +97,7 @@ _OF: dict[str, str] = {
     "core.fronts.certificate": "Bounds",
     "core.fronts.trace": "RunSnapshot",
     "core.fronts.values": "Evaluation Objective Plan Run Violation",
-    "core.interfaces": "Batch DecisionSequence Division Encoder Parts build_encoder build_sequence",
+    "core.interfaces": "Batch DecisionSequence Encoder Parts build_encoder build_sequence",
     "core.kernels.compile": "allocating_kernel kernel",
     "core.kernels.common": "below most_worse uniform",
     "core.problem": "Amount Name Positive Problem Record",

@@ -125,14 +125,6 @@ GENERIC = (
         "sequence",
         seconds=DEFAULT_SECONDS,
     ),
-    Method(
-        "sharded",
-        "placeopt.evolve.sharded:run",
-        "splits an instance of thousands of requests, searches the parts, combines them",
-        "division",
-        parallel=True,
-        kept="parts that have ended",
-    ),
 )
 
 #: What `auto` runs on a problem that does not say: the first of these that serves it.

@@ -18,7 +18,6 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.spec import DEFAULT_SECONDS
 from placeopt.core.task import Task
-from placeopt.evolve import sharded
 from placeopt.portfolio import run_method
 from placeopt.rescheduling import search as heuristics
 from placeopt.rescheduling.encoder import shortest
@@ -29,6 +28,7 @@ from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.temporal import search as levelling
 from placeopt.temporal.pools import pool_of, served
 from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search import sharded
 
 
 def of_short_slots(parts: int, **sizes: int) -> Temporal:

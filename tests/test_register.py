@@ -144,9 +144,9 @@ def test_a_problem_that_nobody_registered_says_so() -> None:
 
 def test_a_method_says_what_it_needs(problem: lamps.Lamps, monkeypatch: Any) -> None:
     """Of a problem that does not declare it, and of a plug-in that asks for nothing known."""
-    with pytest.raises(UnsupportedError, match="it needs 'division', which the problem does not"):
-        placeopt.solve(problem, "sharded")
     placeopt.register(lamps.spec(encoder=None, sequence=None, model=None))
+    with pytest.raises(UnsupportedError, match="it needs 'encoder', which the problem does not"):
+        placeopt.solve(problem, "moead")
     with pytest.raises(UnsupportedError, match="'encoder', 'sequence', 'model' or methods of its"):
         placeopt.solve(problem)
     with pytest.raises(UnsupportedError, match="neither 'bounds' nor 'model'"):

@@ -169,39 +169,6 @@ class Encoder(_Goals):
         return None
 
 
-class Division:
-    """A problem cut into parts, each a problem of the same kind, whose goals add up.
-
-    Together, plans of all parts make a plan of the whole. Its goals are the sums of those of the
-    parts, each times a factor. So the front of all such plans is the Minkowski sum of the fronts of
-    the parts, and for weighted sums every part can be searched alone.
-
-    Attributes
-    ----------
-    parts : tuple of Problem
-    factors : ndarray, shape (parts, objectives)
-        Above 0: what a unit of a goal of a part counts in the whole.
-    """
-
-    parts: tuple[Problem, ...]
-    factors: np.ndarray
-
-    def join(self, vectors: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the vector of the whole, shape (num_genes,), that vectors of all parts make up.
-
-        The encoder of the whole may make a better plan of it: one that shares across parts.
-        """
-        raise NotImplementedError
-
-    def split(self, vector: np.ndarray) -> list[np.ndarray]:
-        """Return the vectors of the parts that make up a vector of the whole."""
-        raise NotImplementedError
-
-    def compose(self, plans: Sequence[Plan]) -> Plan:
-        """Return the plan of the whole that plans of all parts make up."""
-        raise NotImplementedError
-
-
 class DecisionSequence(_Goals):
     """A problem as an episode: one decision after another, each with a cost vector.
 
@@ -563,18 +530,6 @@ def vectors_at(encoder: Encoder, weights: np.ndarray, budget: Budget | None = No
 def _spread(size: int) -> np.ndarray:
     """Return numbers below `size` in an order that has some of everywhere from the start."""
     return np.argsort(np.arange(size) * (math.sqrt(5) - 1) / 2 % 1.0, kind="stable")
-
-
-def build_division(problem: Problem, objectives: Sequence[Objective], size: int) -> Division:
-    """Return a problem cut into parts of about `size`, in what the problem counts.
-
-    Raises
-    ------
-    UnsupportedError
-        The problem has no parts, or this instance has none.
-    """
-    divide: Callable[..., Division] = problem.spec.load("division")
-    return divide(problem, tuple(objectives), size)
 
 
 def build_sequence(

@@ -147,8 +147,6 @@ class ProblemSpec:
         ``function(encoder, rng, seconds)``: vectors to start a search from, shape (k, num_genes).
     vectors_at : str or None
         ``function(encoder, weights)``: vectors that are good for weighted sums, (k, num_genes).
-    division : str or None
-        ``function(problem, objectives, size) -> Division``: serves the search in parts.
     sequence : str or None
         ``function(problem, objectives, **options) -> Sequence``: serves rollout and learning.
         Without one, problems with an encoder have `placeopt.core.encoder_sequence`.
@@ -186,7 +184,6 @@ class ProblemSpec:
     encodings: Entry | None = None
     seeds: Entry | None = None
     vectors_at: Entry | None = None
-    division: Entry | None = None
     sequence: Entry | None = None
     episodes: Entry | None = None
     model: Entry | None = None

@@ -13,7 +13,6 @@ SPEC = ProblemSpec(
     encoder="placeopt.temporal.encoder:TemporalEncoder",
     seeds="placeopt.temporal.search:seeds",
     vectors_at="placeopt.temporal.search:vectors_at",
-    division="placeopt.temporal.search.division:divide",
     model="placeopt.temporal.model",
     drawing="placeopt.temporal.views",
     summary="placeopt.temporal.views",
@@ -39,6 +38,13 @@ SPEC = ProblemSpec(
             "placeopt.temporal.search.retime:run",
             "cheaper starts and machines for the plans of a start front",
             kept="the archive",
+        ),
+        Method(
+            "sharded",
+            "placeopt.temporal.search.sharded:run",
+            "splits an instance of thousands of requests, searches the parts, combines them",
+            parallel=True,
+            kept="parts that have ended",
         ),
         Method(
             "greedy",

@@ -13,7 +13,6 @@ import numpy as np
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.core.fronts.values import Objective, Plan
-from placeopt.core.interfaces import Division
 from placeopt.temporal.exact.tables import seconds_of_tables
 from placeopt.temporal.problem import Temporal
 
@@ -42,7 +41,7 @@ def divide(problem: Temporal, objectives: Sequence[Objective], size: int) -> Div
     ]
     share = np.array([len(part) for part in members]) / len(requests)
     factors = np.stack((share, np.ones(len(members)), share), axis=1)
-    return TemporalDivision(
+    return Division(
         tuple(Temporal.from_document(part) for part in documents),
         factors[:, problem.columns(objectives)],
         members,
@@ -50,8 +49,19 @@ def divide(problem: Temporal, objectives: Sequence[Objective], size: int) -> Div
     )
 
 
-class TemporalDivision(Division):
-    """Parts of an instance; a plan of the whole has the machines of the plans of all parts."""
+class Division:
+    """Parts of an instance, each an instance, whose goals add up.
+
+    A plan of the whole has the machines of the plans of all parts. Its goals are the sums of those
+    of the parts, each times a factor. So the front of all such plans is the Minkowski sum of the
+    fronts of the parts, and for weighted sums every part can be searched alone.
+
+    Attributes
+    ----------
+    parts : tuple of Temporal
+    factors : ndarray, shape (parts, objectives)
+        Above 0: what a unit of a goal of a part counts in the whole.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Search in parts: for problems whose goals are sums over parts that can be planned alone.
+"""Search in parts: the goals are sums over parts of an instance that can be planned alone.
 
 The front of the whole is the Minkowski sum of the fronts of its parts. By the theorem of Shapley
 and Folkman the sum of many sets is nearly convex, so that weighted sums reach its front: for a
@@ -27,10 +27,11 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Plan, names_of
 from placeopt.core.goals import simplex
 from placeopt.core.interfaces import Encoder
-from placeopt.core.problem import Problem
 from placeopt.core.runs.run_directory import task_key
 from placeopt.core.runs.workers import Call
 from placeopt.core.task import Candidate, Task
+from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search.division import Division, divide
 
 #: Parts that are looked at to learn the ranges of the goals.
 SAMPLED_PARTS = 6
@@ -169,7 +170,6 @@ class PartFront(NamedTuple):
 
 def search_part(
     budget: Budget,
-    kind: type[Problem],
     document: dict[str, Any],
     objectives: list[str],
     factors: np.ndarray,
@@ -190,7 +190,7 @@ def search_part(
     seed : tuple of int
         Of the run, and the number of the part.
     """
-    problem = kind.from_document(document)
+    problem = Temporal.from_document(document)
     encoder = interfaces.build_encoder(problem, problem.select(objectives))
     encoder.trusted = True
     per_unit = factors / scale
@@ -209,7 +209,7 @@ def search_part(
 
 
 def run(
-    task: Task[Problem],
+    task: Task[Temporal],
     *,
     part_size: Annotated[
         int, Field(ge=10, le=100_000, description="Requests, or the like, of a part, about.")
@@ -221,16 +221,16 @@ def run(
         int, Field(ge=1, le=100_000, description="Points kept; of very large plans fewer.")
     ] = 300,
 ) -> Front:
-    """Search the parts of a problem for weighted sums, and put their vectors together.
+    """Search the parts of an instance for weighted sums, and put their vectors together.
 
     An evaluation of every part counts as one. The front is the same for any number of workers.
 
     Raises
     ------
     UnsupportedError
-        The problem, or this instance, cannot be cut into parts.
+        The instance cannot be cut into parts.
     """
-    division = interfaces.build_division(task.problem, task.objectives, part_size)
+    division = divide(task.problem, task.objectives, part_size)
     fronts = _searched(task, division, part_evaluations)
     complete = not task.budget.out_of_time
     composition = _Composition(task, division, fronts, points)
@@ -248,9 +248,7 @@ def run(
     )
 
 
-def _searched(
-    task: Task[Problem], division: interfaces.Division, part_evaluations: int
-) -> list[PartFront]:
+def _searched(task: Task[Temporal], division: Division, part_evaluations: int) -> list[PartFront]:
     """Return what the search of each part found."""
     budget, workers, scale = task.budget, task.workers, _ranges(division, task)
     counted, timed = budget.evaluations_limit is not None, budget.seconds_limit is not None
@@ -280,8 +278,8 @@ def _searched(
 
 
 def _call(
-    task: Task[Problem],
-    division: interfaces.Division,
+    task: Task[Temporal],
+    division: Division,
     k: int,
     scale: np.ndarray,
     known: np.ndarray | None,
@@ -295,11 +293,11 @@ def _call(
     if task.workers.kept is not None:
         goals, method = task.objectives, "sharded part"
         key = task_key(part, goals, method, facts, task.seed, *limits, task.start)
-    arguments = (type(part), part.to_document(), names, factors, scale, known, (task.seed, k))
+    arguments = (part.to_document(), names, factors, scale, known, (task.seed, k))
     return Call(search_part, arguments, evaluations, key=key)
 
 
-def _known(division: interfaces.Division, task: Task[Problem]) -> list[np.ndarray | None]:
+def _known(division: Division, task: Task[Temporal]) -> list[np.ndarray | None]:
     """Return what each part does in the plans to start from, (plans, genes of the part)."""
     vectors = []
     if task.start is not None and task.start.points:
@@ -311,7 +309,7 @@ def _known(division: interfaces.Division, task: Task[Problem]) -> list[np.ndarra
     return [np.array(rows, dtype=np.int32) for rows in zip(*split, strict=True)]
 
 
-def _ranges(division: interfaces.Division, task: Task[Problem]) -> np.ndarray:
+def _ranges(division: Division, task: Task[Temporal]) -> np.ndarray:
     """Return the ranges of the goals of the whole, about, shape (objectives,), above 0.
 
     They are those of the best vectors for each goal alone, over some of the parts: over one where
@@ -347,8 +345,8 @@ class _Composition:
 
     def __init__(
         self,
-        task: Task[Problem],
-        division: interfaces.Division,
+        task: Task[Temporal],
+        division: Division,
         fronts: list[PartFront],
         points: int,
     ):

@@ -9,11 +9,12 @@ from hands import within
 import placeopt
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UnsupportedError
-from placeopt.core.interfaces import build_division, build_encoder
+from placeopt.core.interfaces import build_encoder
 from placeopt.core.task import Task
-from placeopt.evolve import sharded
-from placeopt.evolve.sharded import Members, weight_lattice
 from placeopt.temporal.problem import Temporal
+from placeopt.temporal.search import sharded
+from placeopt.temporal.search.division import divide
+from placeopt.temporal.search.sharded import Members, weight_lattice
 
 FEW = {"part_size": 20, "part_evaluations": 600, "points": 40}
 
@@ -27,7 +28,7 @@ def problem() -> Temporal:
 def test_plans_of_parts_add_up(problem, objectives):
     """The values of a composed plan are sums over the parts; joining can be undone."""
     goals = problem.select(objectives)
-    division = build_division(problem, goals, 20)
+    division = divide(problem, goals, 20)
     assert sum(len(part.requests) for part in division.parts) == 90 and len(division.parts) > 2
     rng, total, vectors, plans = np.random.default_rng(1), np.zeros(len(goals)), [], []
     for part, factors in zip(division.parts, division.factors, strict=True):
@@ -108,7 +109,7 @@ def test_plans_to_start_from_are_taken_up(problem):
     """A part can do what it does in a plan that is given."""
     first = placeopt.solve(problem, "sharded", seed=1, **FEW)
     task = Task(problem, budget=Budget(evaluations=10**6), seed=2, start=first.subset(3))
-    division = build_division(problem, problem.objectives, 20)
+    division = divide(problem, problem.objectives, 20)
     known = sharded._known(division, task)
     assert [len(rows) for rows in known] == [3] * len(division.parts)
     encoder = build_encoder(problem)
