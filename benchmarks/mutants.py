@@ -79,7 +79,6 @@ JUDGING = {
         "_split",
         "_number",
         "upper_limits",
-        "in_steps",
         "excess",
         "judged",
         "fewest",

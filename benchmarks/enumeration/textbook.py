@@ -32,7 +32,7 @@ class TwoStages:
     def __init__(self, model: object, budget: Budget):
         goals = goals_of(model, None, None, None)
         self.compiled = CompiledModel(
-            model, [g.objective for g in goals], [g.minimised for g in goals], infer_steps=True
+            model, [g.objective for g in goals], [g.minimised for g in goals]
         )
         self.budget, self.calls = budget, 0
         self.size = len(goals)

@@ -56,7 +56,7 @@ def milp(applications: int, seconds: float) -> dict[str, Any]:
     began, clock = time.process_time(), time.perf_counter()
     model = models.edge_cloud.build(problem)
     compiled = CompiledModel(model, problem.objectives)
-    units = [o.step or 1.0 for o in compiled.objectives]
+    units = compiled.units.tolist()
     weights = (ec.WEIGHT * units[0], (1 - ec.WEIGHT) * units[1])
     costs = weights[0] * compiled.costs[0] + weights[1] * compiled.costs[1]
     program = solvers.Program(**{**vars(compiled.program), "c": costs})

@@ -21,8 +21,6 @@ from placeopt.core.fronts.values import Evaluation, Objective, Violation, names_
 
 #: Kind of the violation of a plan that lies outside.
 BEYOND = "limit"
-#: A value at most this share above its limit is rounding where a solver is asked.
-_ROUNDING = 1e-9
 _WRITTEN = re.compile(r"\s*([^<=>\s]+)\s*(<=|=)\s*(\S+)\s*")
 
 
@@ -74,17 +72,6 @@ def _number(name: str, most: object) -> float:
 def upper_limits(limits: Mapping[str, float], objectives: Sequence[Objective]) -> np.ndarray:
     """Return the largest value allowed of each objective, inf where there is no limit."""
     return np.array([limits.get(o.name, math.inf) for o in objectives])
-
-
-def in_steps(limits: Mapping[str, float], objectives: Sequence[Objective]) -> np.ndarray:
-    """Return `upper_limits` in units of the objectives' steps, whole numbers where there is one."""
-    steps = [o.step for o in objectives]
-    return np.array(
-        [
-            most if step is None or most == math.inf else math.floor(most / step + _ROUNDING)
-            for most, step in zip(upper_limits(limits, objectives).tolist(), steps, strict=True)
-        ]
-    )
 
 
 def excess(values: np.ndarray, most: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from placeopt.core.fronts.values import Objective, names_of
 from placeopt.exact.memory import Precision
 from placeopt.exact.program import Growth, Program, lifted, tangent, too_low
-from placeopt.exact.pyomo_rows import own_rows, read_rows, user_rows
+from placeopt.exact.pyomo_rows import MAX_UNITS, read_rows, unit_rows
 from placeopt.exact.solvers import solve
 from placeopt.exact.whole_rows import Chain, WholeRows, add_chain, fill_carries, needs_parts
 
@@ -32,6 +32,8 @@ _SHARE_OF_LOWEST = 1e-3
 _BROKEN = 1e-9
 #: Coefficients of whole columns above which a solver's own tolerance hides differences.
 _DELICATE = 1e5
+#: So little below a whole number of units, absolutely or relatively, a limit is that number.
+_NEAR = (1e-9, 1e-12)
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,9 @@ class CompiledModel:
         variables are all whole numbers.
     expressions : sequence, optional
         One for each objective; by default the named Expressions ``model.<name>``.
-    infer_steps : bool
-        Of a user's model: steps are those of coefficients alone, and values exclude the constants
-        of the expressions, see `constants`. Rows of whole numbers are exact, and large coefficients
-        are in parts.
-
     rounded : collection of int
-        Of a user's model: see `placeopt.exact.pyomo_rows.user_rows`.
+    most_units : float
+        See `placeopt.exact.pyomo_rows.unit_rows`.
 
     Attributes
     ----------
@@ -79,7 +77,7 @@ class CompiledModel:
     floors : list of float
         Lower bounds of the objectives that the variables' bounds alone give, in units.
     constants : list of float
-        What is to be added to the values of the objectives; zeros unless `infer_steps`.
+        Of the expressions: what is to be added to values, which exclude them.
     squares : list of Square
         Of quadratic objectives.
     precision : Precision
@@ -101,8 +99,8 @@ class CompiledModel:
         objectives: Sequence[Objective],
         expressions: Sequence[Any] | None = None,
         *,
-        infer_steps: bool = False,
         rounded: Collection[int] = (),
+        most_units: float = MAX_UNITS,
     ):
         self.model = model
         if expressions is None:
@@ -111,36 +109,27 @@ class CompiledModel:
         self.columns = rows.columns
         self._column = {id(variable): k for k, variable in enumerate(self.columns)}
         program = rows.program
-        self.constants = rows.constants if infer_steps else [0.0] * len(objectives)
-        if infer_steps:
-            goals = user_rows(objectives, rows.costs, program, rounded)
-        else:
-            goals = own_rows(objectives, rows.costs, rows.constants, program)
+        self.constants = rows.constants
+        goals = unit_rows(objectives, rows.costs, program, rounded, most_units)
         self.objectives = tuple(goal.objective for goal in goals)
         self.units = np.array([goal.unit for goal in goals])
-        self.offsets = [goal.offset for goal in goals]
         self.rounding = np.array([goal.rounding for goal in goals])
         self._own_costs = rows.costs
         self.squares = rows.squares
-        self._whole_rows = WholeRows.of(program) if infer_steps else None
+        self._whole_rows = WholeRows.of(program)
         self._set_program(program, [goal.cost for goal in goals])
         self._real = np.flatnonzero(~self.program.integrality)
-        if self._whole_rows is not None:
-            self._other_rows = self._whole_rows.others(self._base)
+        self._other_rows = self._whole_rows.others(self._base)
         self._largest = float(np.abs(self._base.A.data).max(initial=0.0))
         self.floors = [
-            _floor(cost, self.program.col_lower, self.program.col_upper) + offset
-            for cost, offset in zip(self.costs, self.offsets, strict=True)
+            _floor(cost, self.program.col_lower, self.program.col_upper) for cost in self.costs
         ]
-        self.precision = self._precision(infer_steps)
+        self.precision = self._precision()
 
     def _set_program(self, program: Program, costs: Sequence[sp.csr_matrix]) -> None:
         """Join the model's rows and a free row, or rows, for every objective."""
-        self._chains: list[Chain] = []
-        self._base = program
-        if self._whole_rows is not None:
-            self._base = self._whole_rows.with_exact_limits(program).with_visible_rows()
-            program, self._chains = self._whole_rows.in_parts(self._base)
+        self._base = self._whole_rows.with_exact_limits(program).with_visible_rows()
+        program, self._chains = self._whole_rows.in_parts(self._base)
         growth = Growth(program)
         #: The row of every objective, or its chain.
         self._goals: list[int | Chain] = []
@@ -148,7 +137,7 @@ class CompiledModel:
             terms = dict(zip(cost.indices.tolist(), cost.data.tolist(), strict=True))
             large = cost.data[program.integrality[cost.indices]]
             whole = objective.step is not None
-            if self._whole_rows is not None and needs_parts(large, whole=whole):
+            if needs_parts(large, whole=whole):
                 chain = add_chain(growth, terms, program.integrality, whole=whole)
                 self._goals.append(chain)
                 self._chains.append(chain)
@@ -175,10 +164,8 @@ class CompiledModel:
         columns = [square.square for square in self.squares]
         return np.array([bool(cost[columns].any()) for cost in self.costs], dtype=bool)
 
-    def _precision(self, is_exact: bool) -> Precision:
+    def _precision(self) -> Precision:
         whole = np.array([o.step is not None for o in self.objectives])
-        if not is_exact:
-            return Precision(whole)
         absolute, relative = np.zeros(len(whole)), np.full(len(whole), 1e-15)
         curved = self.curved
         for k in np.flatnonzero(~whole).tolist():
@@ -193,9 +180,7 @@ class CompiledModel:
             absolute[k] = _RESOLVED * max(1.0, terms[np.isfinite(terms)].max(initial=0.0))
             if not np.isfinite(terms).all():
                 relative[k] = _RESOLVED
-        return Precision(
-            whole, absolute, relative, asked=8, proven=4, accepted=1000, merged=1, wanted=1e-3
-        )
+        return Precision(whole, absolute, relative)
 
     def _terms(self, cost: np.ndarray) -> np.ndarray:
         """Return how large each term of a cost can be; inf where its variable has no bound."""
@@ -230,9 +215,8 @@ class CompiledModel:
             Of an objective of several `levels`: the optima of the programs before this one.
         """
         goal, upper = self._goals[objective], self._limited(limits)
-        cost, offset = self.costs[objective], self.offsets[objective]
         if isinstance(goal, int):
-            return replace(self.program, c=cost, offset=offset, row_upper=upper)
+            return replace(self.program, c=self.costs[objective], row_upper=upper)
         row, uppers = goal.stage(leading)
         upper[list(goal.rows)] = uppers
         cost = self.program.A[row].toarray().ravel()
@@ -253,17 +237,14 @@ class CompiledModel:
         """Return the program that minimises a weighted sum of the objectives within limits."""
         cost = np.asarray(weights) @ np.array(self.costs)
         size = max(1.0, float(np.abs(cost).max(initial=0.0)) / _DELICATE)
-        cost, offset = cost / size, float(np.dot(weights, self.offsets)) / size
-        return replace(self.program, c=cost, offset=offset, row_upper=self._limited(limits))
+        return replace(self.program, c=cost / size, row_upper=self._limited(limits))
 
     def _limited(self, limits: Sequence[float]) -> np.ndarray:
         """Return the upper bounds of all rows, those of the objectives at their limits."""
         upper = self.program.row_upper.copy()
         slack = self._slack(np.array(limits))
-        for k, (limit, offset, goal) in enumerate(
-            zip(limits, self.offsets, self._goals, strict=True)
-        ):
-            more = limit - offset + slack[k]
+        for k, (limit, goal) in enumerate(zip(limits, self._goals, strict=True)):
+            more = limit + slack[k]
             if isinstance(goal, int):
                 # Half a unit more is the same to whole numbers, and no rounding cuts a point off.
                 upper[goal] = more + 0.5 * self.precision.whole[k]
@@ -329,7 +310,7 @@ class CompiledModel:
         shift = (base.A @ fixed[: base.shape[1]])[which]
         upper = np.array(limits, dtype=float)
         slack = np.zeros(len(upper)) if exact else self._slack(upper)
-        room = upper + slack - self.offsets - np.array(self.costs) @ fixed
+        room = upper + slack - np.array(self.costs) @ fixed
         return Program(
             np.zeros(len(real)),
             sp.vstack([rows[which], sp.csr_matrix(self.real_costs)], format="csc"),
@@ -350,9 +331,19 @@ class CompiledModel:
 
     def values(self, x: np.ndarray) -> tuple[float, ...]:
         """Return the objectives of a solution as the model sees them, in units."""
-        return tuple(
-            float(cost @ x) + offset for cost, offset in zip(self.costs, self.offsets, strict=True)
-        )
+        return tuple(float(cost @ x) for cost in self.costs)
+
+    def in_units(self, values: Sequence[float] | np.ndarray) -> np.ndarray:
+        """Return values of the objectives, constants included, in units; not yet whole numbers."""
+        units: np.ndarray = (np.asarray(values) - self.constants) / self.units
+        return units
+
+    def limits_in_units(self, most: np.ndarray) -> np.ndarray:
+        """Return the largest values of the objectives in units, whole numbers of a step."""
+        units = self.in_units(most)
+        absolute, relative = _NEAR
+        whole = np.floor(units + np.maximum(absolute, relative * np.abs(units))) + self.rounding
+        return np.where(self.precision.whole & np.isfinite(units), whole, units)
 
     def true_value(self, objective: int, x: np.ndarray) -> float:
         """Return the value of an objective at a solution, neither rounded nor in units."""
@@ -363,9 +354,7 @@ class CompiledModel:
         """Whether a solution keeps the model's rows, but for the rounding of real terms."""
         base = self._base
         x = x[: base.shape[1]]
-        if self._whole_rows is not None:
-            return self._whole_rows.kept(x) and self._other_rows.broken(x) <= _BROKEN
-        return base.broken(x) <= _BROKEN
+        return self._whole_rows.kept(x) and self._other_rows.broken(x) <= _BROKEN
 
     def completed(self, values: np.ndarray) -> np.ndarray | None:
         """Return the solution that has these values of the model's variables.

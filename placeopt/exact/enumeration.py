@@ -30,7 +30,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +50,6 @@ from placeopt.exact.memory import (
     SearchRegion,
     Unknown,
     first_weights,
-    in_values,
 )
 
 if TYPE_CHECKING:
@@ -104,8 +102,7 @@ class Rules:
     on_answer : callable, optional
         Called after every answer with what is known and the number of answers.
     present : callable, optional
-        From vectors in units, shape (k, objectives), to the values that reports show; by default
-        those of the objectives.
+        From vectors in units, shape (k, objectives), to the values that reports show.
     plan_of : callable, optional
         The plan of a point, for those who look at the front while it grows.
     precision : Precision, optional
@@ -189,7 +186,7 @@ class _Search:
         self.weights: list[np.ndarray] = []  # of sums that are still to be asked for
         self.unknown: Unknown | None = None  # None where no boxes are asked about
         self.regions_since_box = 0
-        present = rules.present or partial(in_values, objectives=objectives)
+        present = rules.present or np.array
         self._interim = RunSnapshot(
             values=lambda: present(self.memory.values.all),
             best=lambda: present(self.memory.values.all.min(axis=0, keepdims=True))[0],

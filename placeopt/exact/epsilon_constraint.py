@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,15 +17,13 @@ from placeopt.core.errors import PlaceoptError, require_known
 from placeopt.core.files.arrays import Arrays
 from placeopt.core.fronts.certificate import Bounds
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.values import Objective, Plan, names_of
-from placeopt.core.goals import in_steps
+from placeopt.core.fronts.values import Plan, Status, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.problem import Problem
 from placeopt.core.task import Candidate, Task
-from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.memory import Enumeration, Found, Precision, SearchHistory, in_values
+from placeopt.exact.memory import Enumeration, Found, SearchHistory
 from placeopt.exact.oracles import Oracle
-from placeopt.exact.solver_registry import LIBRARIES, require_fit, require_solver
+from placeopt.exact.solver_registry import LIBRARIES, require_solver
 
 if TYPE_CHECKING:
     import pyomo.environ as pyo
@@ -38,53 +36,6 @@ _QUICK_EVALUATIONS = 200
 METHOD = "epsilon-constraint"
 #: Coefficients of the largest model that is built, and how many are built in a second.
 MAX_COEFFICIENTS, COEFFICIENTS_PER_SECOND = 4_000_000, 200_000
-
-
-def front_of(
-    task: Task[Problem],
-    search: Enumeration,
-    plan_of: Callable[[Any], Plan],
-    *,
-    method: str,
-    lossless: bool = True,
-    parameters: dict[str, Any] | None = None,
-    libraries: Sequence[str] = (),
-) -> Front:
-    """Return the front of an enumeration, judged by the referee.
-
-    A point is ``optimal`` where the search proves that nothing feasible dominates it, else
-    ``bounded``, with the share of its main value that might still be saved as its gap.
-
-    Parameters
-    ----------
-    plan_of : callable
-        The plan of a payload.
-    lossless : bool
-        False where the oracle does not see all plans: nothing is proven then, nor complete.
-    """
-    searched = search.objectives or task.objectives
-    candidates = [
-        Candidate(plan_of(point.payload), *(_proof(search, point, searched) if lossless else ()))
-        for point in search.points
-    ]
-    return task.front(
-        candidates,
-        method=method,
-        bounds=in_values(search.bounds, searched).tolist() if lossless else (),
-        solver_calls=search.solves,
-        completed=lossless and (search.complete or search.status == "grid"),
-        parameters={**(parameters or {}), "status": search.status},
-        libraries=libraries,
-    )
-
-
-def _proof(
-    search: Enumeration, point: Found, objectives: Sequence[Objective]
-) -> tuple[str, float | None]:
-    """Return status and gap of a point."""
-    precision = Precision(np.array([o.step is not None for o in objectives]))
-    gap = search.gap(point.values, precision)
-    return ("optimal", None) if gap is None else ("bounded", gap)
 
 
 def too_short_to_load(budget: Budget) -> str:
@@ -133,21 +84,19 @@ def solve_model(
     All plans are solutions of the model, whatever constraints were added to it, or come from
     ``task.start``. Where it has no solution the front is empty and says so; see `run`.
     """
-    from placeopt.exact.compiled_model import CompiledModel
-    from placeopt.exact.goals import origin_of
+    from placeopt.exact.goals import goals_of
+    from placeopt.exact.model_front import ModelSearch
 
-    origin = origin_of(model)
+    names = names_of(task.objectives)
+    model_search = ModelSearch(model, goals_of(model, names, None, None), task.budget, judged=True)
+    model_search.require_fit(solver)
+    compiled, origin = model_search.compiled, model_search.origin
     assert origin is not None
-    compiled = CompiledModel(model, task.objectives)
-    require_fit(solver, compiled.program, [v.name for v in compiled.columns])
     oracle = Oracle(compiled, task.budget, solver, task.seed, origin=origin, judged=True)
     before = _Before.of(task)
     known = oracle.known([*([p.plan for p in task.start] if task.start else ()), *before.plans])
-    names = names_of(task.objectives)
-    search = enumerate_front(
+    search = model_search.ask(
         oracle,
-        compiled.objectives,
-        task.budget,
         main=None if main is None else names.index(main),
         grid=grid,
         known=known,
@@ -155,19 +104,24 @@ def solve_model(
         proofs=before.proofs,
         on_answer=before.keep,
         plan_of=lambda found: found.payload.plan,
-        limits=in_steps(task.problem.goal_limits, compiled.objectives),
+        limits=compiled.limits_in_units(task.most),
     )
-    search.solves += before.solves
     facts = {**(parameters or {}), "solver": solver, "main": names[search.main]}
     if origin.omitted:
         facts["note"] = f"the model leaves out {origin.omitted}: these were not searched"
-    front = front_of(
-        task,
-        search,
-        lambda solution: solution.plan,
+
+    def candidate(found: Found) -> Candidate:
+        gap = search.gap(found.values, compiled.precision)
+        status: Status = "optimal" if gap is None else "bounded"
+        return Candidate(found.payload.plan, *(() if origin.omitted else (status, gap)))
+
+    front = task.front(
+        map(candidate, search.points),
         method=METHOD,
-        lossless=not origin.omitted,
-        parameters=facts,
+        bounds=() if origin.omitted else model_search.bounds(search).tolist(),
+        solver_calls=search.solves + before.solves,
+        completed=not origin.omitted and (search.complete or search.status == "grid"),
+        parameters={**facts, "status": search.status},
         libraries=(LIBRARIES[solver], "pyomo"),
     )
     return (

@@ -28,9 +28,6 @@ from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.values import Objective
 from placeopt.core.goals import simplex
 
-#: Relative precision of solvers for values that are real numbers.
-TOLERANCE = 1e-6
-
 
 @dataclass(frozen=True)
 class Precision:
@@ -56,43 +53,19 @@ class Precision:
     """
 
     whole: np.ndarray
-    absolute: np.ndarray | float = TOLERANCE
-    relative: np.ndarray | float = TOLERANCE
-    asked: float = 0.1
-    proven: float = 0.0
-    accepted: float = 4.0
-    merged: float = 0.0
-    wanted: float = math.inf
+    absolute: np.ndarray | float = 1e-9
+    relative: np.ndarray | float = 1e-9
+    asked: float = 8.0
+    proven: float = 4.0
+    accepted: float = 1000.0
+    merged: float = 1.0
+    wanted: float = 1e-3
 
     def of(self, values: np.ndarray) -> np.ndarray:
         """Return the smallest difference at each value; 0 at whole and infinite ones."""
         real = ~self.whole & np.isfinite(values)
         size = np.abs(np.where(real, values, 0.0))
         return np.where(real, np.maximum(self.absolute, self.relative * size), 0.0)
-
-
-def in_units(values: Sequence[float], objectives: Sequence[Objective]) -> tuple[float, ...]:
-    """Return the referee's values as multiples of the objectives' steps, whole numbers; as they are
-    where there is no step.
-    """
-    return tuple(
-        float(v) if o.step is None else float(round(v / o.step))
-        for v, o in zip(values, objectives, strict=True)
-    )
-
-
-def in_values(units: np.ndarray, objectives: Sequence[Objective]) -> np.ndarray:
-    """Return vectors in units as values; a whole number of units gives the very float that the
-    referee gives for it.
-    """
-    values = np.array(units, dtype=float)
-    for k, objective in enumerate(objectives):
-        if objective.step is None:
-            continue
-        parts = round(1 / objective.step) if objective.step <= 1 else 0
-        exact = parts and abs(1 / parts - objective.step) <= 1e-12 * objective.step
-        values[:, k] = values[:, k] / parts if exact else values[:, k] * objective.step
-    return values
 
 
 #: Stands for "no limit" where infinities cannot be computed with.

@@ -37,9 +37,9 @@ from placeopt.exact.compiled_model import CompiledModel
 from placeopt.exact.enumeration import enumerate_front
 from placeopt.exact.extreme import ExtremePoints, corners, extreme_points
 from placeopt.exact.goals import Goal, goals_of, origin_of
-from placeopt.exact.memory import STATUSES, Enumeration, Found, in_values
+from placeopt.exact.memory import STATUSES, Enumeration, Found
 from placeopt.exact.oracles import Oracle, Solution
-from placeopt.exact.pyomo_rows import legal_value
+from placeopt.exact.pyomo_rows import MAX_UNITS, legal_value
 from placeopt.exact.solver_registry import (
     LIBRARIES,
     check_options,
@@ -47,7 +47,7 @@ from placeopt.exact.solver_registry import (
     require_fit,
     require_solver,
 )
-from placeopt.exact.whole_rows import exactly
+from placeopt.exact.whole_rows import exact_unit, exactly, in_values
 
 METHOD = "enumerate"
 #: Significant digits of the terms of continuous goals, and of those of real variables: what follows
@@ -62,21 +62,36 @@ _NO_PLAN = (
     AttributeError,
     StopIteration,
 )
+#: Of so many units a referee's value is a whole number for certain: it may be a sum of floats.
+_MOST_JUDGED = 2.0**36
 #: Referee and model agree on a value, relatively.
 _AGREEMENT = 1e-6
 
 
 class ModelSearch:
-    """A compiled model, its goals, and how its solutions become points."""
+    """A compiled model, its goals, and how its solutions become points.
 
-    def __init__(self, model: pyo.ConcreteModel, goals: Sequence[Goal], budget: Budget):
+    Parameters
+    ----------
+    judged : bool
+        The referee of the model's problem gives solutions their values; see `Oracle`.
+    """
+
+    def __init__(
+        self,
+        model: pyo.ConcreteModel,
+        goals: Sequence[Goal],
+        budget: Budget,
+        judged: bool = False,
+    ):
         self.model, self.goals, self.budget = model, goals, budget
         self.origin = origin_of(model)
         minimised = [replace(goal.objective, sense="min") for goal in goals]
         expressions = [goal.minimised for goal in goals]
-        without_gap = [k for k, goal in numbered(goals) if goal.gap is None]
+        without_gap = [k for k, goal in numbered(goals) if goal.gap is None and not judged]
+        most = _MOST_JUDGED if judged else MAX_UNITS
         self.compiled = CompiledModel(
-            model, minimised, expressions, infer_steps=True, rounded=without_gap
+            model, minimised, expressions, rounded=without_gap, most_units=most
         )
         self._check_steps()
         self.main, self.endless = self._choose_main()
@@ -187,19 +202,14 @@ class ModelSearch:
         trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
         return with_plain_traces(traced(front, trace))
 
+    def ask(self, oracle: Oracle, **rules: Any) -> Enumeration:
+        """Enumerate the front; rules as of `enumerate_front`."""
+        own = {"main": self.main, "present": self._unrounded, "precision": self.compiled.precision}
+        return enumerate_front(oracle, self.compiled.objectives, self.budget, **{**own, **rules})
+
     def _search(self, oracle: Oracle, known: Sequence[Found], **rules: Any) -> Enumeration:
         """Enumerate the front; of a linear program its extreme points come first."""
-        compiled = self.compiled
-        ask = partial(
-            enumerate_front,
-            oracle,
-            compiled.objectives,
-            self.budget,
-            main=self.main,
-            present=self._unrounded,
-            precision=compiled.precision,
-            **rules,
-        )
+        compiled, ask = self.compiled, partial(self.ask, oracle, **rules)
         is_linear = (
             self.main is not None and not compiled.integrality.any() and not compiled.squares
         )
@@ -290,7 +300,7 @@ class ModelSearch:
                 terms = [*compiled.largest_terms(k), abs(self.constants[k])]
                 values[:, k] = [_rounded(value, terms) for value in values[:, k].tolist()]
             elif not compiled.rounding[k]:
-                step, constant = exactly(objective.step), exactly(self.constants[k])
+                step, constant = exact_unit(objective.step), exactly(self.constants[k])
                 values[:, k] = [
                     float(int(unit) * step + constant) * self.signs[k] + 0.0
                     if math.isfinite(unit)
@@ -299,11 +309,12 @@ class ModelSearch:
                 ]
         return values
 
+    def bounds(self, search: Enumeration) -> np.ndarray:
+        """Return the bounds of an enumeration as values in the goals' own senses."""
+        return self._values(search.bounds - self.compiled.rounding)
+
     def _unrounded(self, units: np.ndarray) -> np.ndarray:
-        compiled = self.compiled
-        real = [o.step is None for o in compiled.objectives]
-        values = in_values(units, compiled.objectives) * np.where(real, compiled.units, 1.0)
-        return (values + self.constants) * self.signs
+        return (in_values(units, self.compiled.units) + self.constants) * self.signs
 
     def point(self, found: Found, status: Status = "heuristic", gap: float | None = None) -> Point:
         """Return a solution as a point, with the plan of its problem where it is one."""
@@ -360,7 +371,7 @@ class ModelSearch:
 
     def _front(self, search: Enumeration, facts: Mapping[str, Any]) -> Front:
         compiled = self.compiled
-        bounds = self._values(search.bounds - compiled.rounding)
+        bounds = self.bounds(search)
         run = _run(self.budget, facts, search.status, self._reason(search), search.solves)
         return Front(
             self.instance,

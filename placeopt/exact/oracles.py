@@ -14,7 +14,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.errors import SolverError, UsageError
 from placeopt.core.fronts.values import Plan
 from placeopt.exact.extreme import least_vertex
-from placeopt.exact.memory import Answer, Found, in_units
+from placeopt.exact.memory import Answer, Found
 from placeopt.exact.program import Program, lifted
 from placeopt.exact.solvers import Outcome, solve
 
@@ -130,8 +130,7 @@ class Oracle:
         """
         if self.judged:
             return (Way(self.solver, careful=careful),)
-        compiled = self.compiled
-        usual = None
+        compiled, usual = self.compiled, None
         if compiled.is_delicate:
             usual = _SMALL_TOLERANCE if compiled.has_real_columns else _WHOLE_TOLERANCE
         other = next((name for name in _SECOND_OPINIONS if name != self.solver), self.solver)
@@ -233,7 +232,7 @@ class Oracle:
         """
         compiled, deadline = self.compiled, self.budget.seconds + seconds
         w = np.array(weights, dtype=float)
-        cost, offset = w @ np.array(compiled.costs), float(w @ compiled.offsets)
+        cost = w @ np.array(compiled.costs)
         largest = float(np.abs(cost).max(initial=0.0))
         size = 2.0 ** max(0, math.ceil(math.log2(max(1.0, largest / _LARGEST_COST))))
         is_whole = self._is_whole(w)
@@ -244,9 +243,7 @@ class Oracle:
             try:
                 answer = self._ask(
                     lambda: replace(
-                        compiled.within_sum(w.tolist(), limits.tolist()),
-                        c=cost / size,
-                        offset=offset / size,
+                        compiled.within_sum(w.tolist(), limits.tolist()), c=cost / size
                     ),
                     w,
                     limits.tolist(),
@@ -466,23 +463,22 @@ class Oracle:
         assert self.origin is not None
         problem = self.origin.problem
         verdict = problem.evaluate(plan)
-        values = [verdict.values[c] for c in problem.columns(self.compiled.objectives)]
         if not verdict.feasible:
             return None
-        self._require_steps(values, problem.problem)
-        return in_units(values, self.compiled.objectives)
-
-    def _require_steps(self, values: Sequence[float], kind: str) -> None:
-        """Raise where a value of the referee contradicts the step that the model shows."""
-        for value, objective in zip(values, self.compiled.objectives, strict=True):
-            units = value / (objective.step or 1.0)
-            off = abs(units - round(units)) > _OFF_STEP * max(1.0, abs(units))
-            if objective.step is not None and off:
+        values = [verdict.values[c] for c in problem.columns(self.compiled.objectives)]
+        result = list[float]()
+        for value, units, objective in zip(
+            values, self.compiled.in_units(values).tolist(), self.compiled.objectives, strict=True
+        ):
+            whole = units if objective.step is None else float(round(units))
+            if abs(units - whole) > _OFF_STEP * max(1.0, abs(units)):
                 raise UsageError(
-                    f"the referee of {kind} says {objective.name} is "
+                    f"the referee of {problem.problem} says {objective.name} is "
                     f"{value:.12g}, but by the model it is a multiple of {objective.step:g}; "
                     "referee and model have to agree"
                 )
+            result.append(whole)
+        return tuple(result)
 
     def known(self, plans: Iterable[Plan]) -> list[Found]:
         """Return feasible plans as points, with vectors of the model where it can express them."""

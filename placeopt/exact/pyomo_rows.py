@@ -405,11 +405,8 @@ def _check_numbers(
 #: Coefficients this near to a whole number, relatively, are that number; of larger ones that would
 #: hide several units, so that they are compared exactly.
 _NEARLY_WHOLE, _SURELY_WHOLE = 1e-9, 1e6
-#: Above so many units in one coefficient, an objective of a placeopt problem counts as real-valued:
-#: it stays in one part.
-_MAX_UNITS = 5e6
-#: Values of a user's objective have at most so many units, because floats have no more digits.
-_MAX_EXACT_UNITS = 2.0**52
+#: Values of an objective have at most so many units, because floats have no more digits.
+MAX_UNITS = 2.0**52
 #: Largest ratio of the coefficients of real columns to the unit of an objective.
 _WIDEST = 2.0**20
 #: Values of an objective of whole columns that has no step are rounded to so many parts.
@@ -426,8 +423,6 @@ class UnitRow:
         Without a step where that is too fine.
     cost : scipy.sparse.csr_matrix, shape (1, columns)
         In units.
-    offset : float
-        In units.
     unit : float
     rounding : float
         By how many units values are off at most, where the step is one to which they are rounded;
@@ -436,48 +431,32 @@ class UnitRow:
 
     objective: Objective
     cost: sp.csr_matrix
-    offset: float
     unit: float
     rounding: float = 0.0
 
 
-def own_rows(
-    objectives: Sequence[Objective],
-    costs: sp.csr_matrix,
-    constants: Sequence[float],
-    program: Program,
-) -> list[UnitRow]:
-    """Return the rows of a placeopt problem; real values are in their own unit."""
-    rows = []
-    for k, objective in enumerate(objectives):
-        cost = costs[k]
-        known = _with_step(objective, cost, program, constants[k])
-        largest = abs(cost.data).max(initial=0.0)
-        if known.step is not None and largest > _MAX_UNITS * known.step:
-            known = replace(known, step=None)
-        rows.append(_row(known, cost, constants[k], known.step or 1.0))
-    return rows
-
-
-def user_rows(
+def unit_rows(
     objectives: Sequence[Objective],
     costs: sp.csr_matrix,
     program: Program,
     rounded: Collection[int] = (),
+    most_units: float = MAX_UNITS,
 ) -> list[UnitRow]:
-    """Return the rows of a user's goals, without constants.
+    """Return objectives as rows, without constants.
 
     Parameters
     ----------
     rounded : collection of int
         Objectives that may be rounded to many parts where they have no step: those of whole
         columns, which take finitely many values. One stays as it is where no other is real-valued.
+    most_units : float
+        An objective whose values may have more units of its step counts as real-valued.
     """
     existing = []
     for k, objective in enumerate(objectives):
         candidate = _with_step(objective, costs[k], program)
         most = _most_units(costs[k], program, candidate.step or 1.0)
-        existing.append(candidate if most < _MAX_EXACT_UNITS else replace(candidate, step=None))
+        existing.append(candidate if most < most_units else replace(candidate, step=None))
     real = [k for k, objective in enumerate(existing) if objective.step is None]
     finite = [
         k
@@ -494,7 +473,7 @@ def user_rows(
             rows.append(_rounded_row(objective, costs[k], program))
         else:
             unit = objective.step or _smallest_term(costs[k], program)
-            rows.append(_row(objective, costs[k], 0.0, unit))
+            rows.append(_row(objective, costs[k], unit))
     return rows
 
 
@@ -507,16 +486,14 @@ def _rounded_row(objective: Objective, cost: sp.csr_matrix, program: Program) ->
         (np.abs(rounded.data - cost.data / unit), cost.indices, cost.indptr), cost.shape
     )
     most = math.ceil(_most_units(off, program, 1.0))
-    return UnitRow(replace(objective, step=unit), rounded, 0.0, unit, max(1.0, most))
+    return UnitRow(replace(objective, step=unit), rounded, unit, max(1.0, most))
 
 
-def _with_step(
-    objective: Objective, cost: sp.csr_matrix, program: Program, constant: float = 0.0
-) -> Objective:
-    """Return an objective with the step that its coefficients and constant show, if it has none."""
+def _with_step(objective: Objective, cost: sp.csr_matrix, program: Program) -> Objective:
+    """Return an objective with the step that its coefficients show, if it has none."""
     if objective.step is not None or not program.integrality[cost.indices].all():
         return objective
-    return replace(objective, step=common_step(np.append(cost.data, constant)))
+    return replace(objective, step=common_step(cost.data))
 
 
 def _is_bounded(cost: sp.csr_matrix, program: Program) -> bool:
@@ -546,17 +523,14 @@ def _smallest_term(cost: sp.csr_matrix, program: Program) -> float:
     return float(2.0 ** math.floor(math.log2(smallest)))
 
 
-def _row(objective: Objective, cost: sp.csr_matrix, constant: float, unit: float) -> UnitRow:
-    """Return a cost row and its offset in units.
+def _row(objective: Objective, cost: sp.csr_matrix, unit: float) -> UnitRow:
+    """Return a cost row in units.
 
     Coefficients of an objective with a step that are whole but for rounding are made whole.
     """
     cost = sp.csr_matrix(cost, copy=True)
-    if objective.step is None:
-        cost.data = cost.data / unit
-        return UnitRow(objective, cost, constant / unit, unit)
-    cost.data = _cleaned(cost.data, unit)
-    return UnitRow(objective, cost, float(_cleaned(np.array([constant]), unit)[0]), unit)
+    cost.data = cost.data / unit if objective.step is None else _cleaned(cost.data, unit)
+    return UnitRow(objective, cost, unit)
 
 
 def _cleaned(values: np.ndarray, unit: float) -> np.ndarray:

@@ -53,6 +53,25 @@ def exactly(value: float) -> Fraction:
     return Fraction(value) if exact is None else exact
 
 
+def exact_unit(step: float) -> Fraction:
+    """Return the number that a step stands for, one of many equal parts of 1 among others."""
+    parts = round(1 / step) if step <= 1 else 0
+    is_part = parts and abs(1 / parts - step) <= 1e-12 * step
+    return Fraction(1, parts) if is_part else exactly(step)
+
+
+def in_values(units: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Return vectors in units, shape (k, objectives), as values.
+
+    A whole number of units gives the very float that a referee gives for it, which divides.
+    """
+    values = np.array(units, dtype=float) * steps
+    for k, step in enumerate(map(exact_unit, steps.tolist())):
+        if step.numerator == 1:
+            values[:, k] = units[:, k] / step.denominator
+    return values
+
+
 def exact_step(coefficients: Iterable[float]) -> Fraction | None:
     """Return the largest number that all coefficients are whole multiples of, if there is one.
 

@@ -16,15 +16,14 @@ import numpy as np
 from pydantic import Field
 
 from placeopt.core.budget import Budget
-from placeopt.core.fronts.certificate import Bounds
+from placeopt.core.fronts.certificate import Bounds, graded
 from placeopt.core.fronts.dominance import all_reached, minimal
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import Plan
-from placeopt.core.goals import fewest, in_steps
-from placeopt.core.task import Task
-from placeopt.exact.enumeration import enumerate_front
-from placeopt.exact.epsilon_constraint import front_of, too_short_to_load
-from placeopt.exact.memory import Enumeration, Found, in_units, in_values
+from placeopt.core.fronts.values import Plan, names_of
+from placeopt.core.goals import fewest, upper_limits
+from placeopt.core.task import Candidate, Task
+from placeopt.exact.epsilon_constraint import too_short_to_load
+from placeopt.exact.memory import Enumeration, Found
 from placeopt.exact.oracles import Oracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
 from placeopt.rolling_update.end_state import EndState, cheapest_end
@@ -85,20 +84,23 @@ def decomposition(
     search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited)
     search.run(restarts, task.start, max_coefficients)
     kept = worthwhile(task, search.choice(), max_moves, min_saving_per_move)
-    return front_of(
-        task,
-        search.result(kept),
-        lambda plan: plan,
+    front = task.front(
+        map(Candidate, kept),
         method="decomposition",
+        bounds=search.bounds.tolist(),
+        solver_calls=search.solves,
+        completed=search.status in ("complete", "infeasible"),
         parameters={
             "solver": solver,
             "max_hops": max_hops,
             "max_moves": max_moves,
             "min_saving_per_move": min_saving_per_move,
             "cuts": len(search.excluded),
+            "status": search.status,
         },
         libraries=("highspy" if solver == "highs" else "pyscipopt", "pyomo", "numba"),
     )
+    return graded(front, front.objectives[search.main].name)
 
 
 def bounds(problem: RollingUpdate, front: Front, budget: Budget) -> Iterator[Bounds]:
@@ -107,9 +109,8 @@ def bounds(problem: RollingUpdate, front: Front, budget: Budget) -> Iterator[Bou
     search = _Decomposition(Task(problem, front.objectives, budget, seed=0), further=False)
     enumerable = static_size(problem) <= MAX_COEFFICIENTS
     search.run(None if enumerable else 0, front, MAX_COEFFICIENTS)  # other plans prove nothing
-    proof = search.result([])
-    vectors = in_values(proof.bounds, front.objectives)
-    yield Bounds(vectors, proof.solves, proof.complete, libraries=["highspy", "pyomo"])
+    complete = search.status in ("complete", "infeasible")
+    yield Bounds(search.bounds, search.solves, complete, libraries=["highspy", "pyomo"])
 
 
 class _Excluded(NamedTuple):
@@ -135,6 +136,8 @@ class _Decomposition:
     #: Deployments that were cut off.
     excluded: list[_Excluded] = field(default_factory=list)
     search: Enumeration | None = None
+    #: What the enumeration proved, in the values of all objectives.
+    enumerated: np.ndarray | None = None
     _reached: dict[bytes, Reach] = field(default_factory=dict)
     #: What direct orders are worth, and their plans.
     _direct: list[tuple[Sequence[float], Plan]] = field(default_factory=list)
@@ -211,29 +214,33 @@ class _Decomposition:
 
         Its goals are cost, starts and what is lost at worst, of those that are asked for.
         """
-        from placeopt.exact.compiled_model import CompiledModel
-        from placeopt.exact.goals import ModelOrigin
+        from placeopt.exact.goals import goals_of, remember
+        from placeopt.exact.model_front import ModelSearch
         from placeopt.rolling_update import model as models
 
         wanted = {o.name for o in self.objectives} | ({"starts"} if self.limited else set())
         timeless = tuple(o for o in self.problem.objectives if o.name != "disruptions")
         goals = tuple(o for o in timeless if o.name in wanted) or timeless[:1]
         model = models.build_static(self.problem)
-        compiled = CompiledModel(model, goals)
-        origin = ModelOrigin(self.problem, goals, frozenset(), self._extract, self._cut)
+        remember(model, self.problem, self._extract, self._cut)
+        names = names_of(goals)
+        search = ModelSearch(model, goals_of(model, names, None, None), budget, judged=True)
+        compiled, origin, known = search.compiled, search.origin, list[Found]()
         oracle = Oracle(compiled, budget, self.solver, self.seed, origin=origin, judged=True)
-        columns, known = self.problem.columns(goals), []
         for plan in self.plans:
             values = self._values(plan)
             if values is None or not self._is_direct(plan):
                 continue
             self._direct.append((values, plan))
             models.assign_target(model, self.problem.arrays.final_nodes(self.problem.steps(plan)))
-            units = in_units([values[c] for c in columns], goals)
+            units = oracle.judge(plan)
+            assert units is not None
             known.append(Found(units, Solution.of(compiled.read(), plan)))
-        limits = in_steps(self.problem.goal_limits, goals)
-        self.search = enumerate_front(oracle, goals, budget, known=known, limits=limits)
+        most = compiled.limits_in_units(upper_limits(self.problem.goal_limits, goals))
+        self.search = search.ask(oracle, known=known, limits=most)
         self.goals = goals
+        self.enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))
+        self.enumerated[:, self.problem.columns(goals)] = search.bounds(self.search)
         self.plans += [point.payload.plan for point in self.search.points]
 
     def _is_direct(self, plan: Plan) -> bool:
@@ -318,33 +325,34 @@ class _Decomposition:
         stops = min(values[2] for _, values in feasible)
         return [plan for plan, values in feasible if values[2] == stops]
 
-    def result(self, kept: Sequence[Plan]) -> Enumeration:
-        """Return plans and proven bounds in the objectives asked for."""
-        count, columns = len(self.objectives), self.problem.columns(self.objectives)
-        values = [self.task.judge(plan).values for plan in kept]
-        points = [
-            Found(in_units([v[c] for c in columns], self.objectives), plan)
-            for v, plan in zip(values, kept, strict=True)
-        ]
-        bounds = np.array([in_units(b, self.objectives) for b in self._bounds()])
+    @property
+    def status(self) -> str:
+        """How the search ended, as one of `placeopt.exact.memory.STATUSES`."""
         unsettled = "time-limit" if self.search is None else self.search.status
-        return Enumeration(
-            points=points,
-            bounds=minimal(bounds.reshape(-1, count)),
-            status="complete" if self.settled else unsettled,
-            main=next((k for k, o in enumerate(self.objectives) if o.name == "node_cost"), 0),
-            solves=0 if self.search is None else self.search.solves,
-        )
+        return "complete" if self.settled else unsettled
+
+    @property
+    def solves(self) -> int:
+        """Questions put to the solver."""
+        return 0 if self.search is None else self.search.solves
+
+    @property
+    def main(self) -> int:
+        """The objective of which points tell the gap."""
+        return next((k for k, o in enumerate(self.objectives) if o.name == "node_cost"), 0)
+
+    @property
+    def bounds(self) -> np.ndarray:
+        """Vectors that together bound every plan, in the objectives asked for."""
+        return minimal(self._bounds())
 
     def _bounds(self) -> np.ndarray:
         """Return vectors that together bound every plan, in the objectives asked for."""
         columns = self.problem.columns(self.objectives)
         floors = self.floors
-        if self.search is None:
+        if self.enumerated is None:
             return floors
-        enumerated = np.zeros((len(self.search.bounds), len(self.problem.objectives)))
-        enumerated[:, self.problem.columns(self.goals)] = in_values(self.search.bounds, self.goals)
-        every = enumerated.tolist()
+        every = self.enumerated.tolist()
         for claim, proven, _ in self.excluded:
             hop, stop = [x + (k == 1) for k, x in enumerate(claim)], [*claim[:2], 1.0, *claim[3:]]
             every += [hop, stop] if proven else [claim]

@@ -12,7 +12,6 @@ from placeopt.core.fronts.values import Evaluation, Objective, Violation
 from placeopt.core.goals import (
     excess,
     fewest,
-    in_steps,
     judged,
     nothing_inside,
     read_limits,
@@ -41,12 +40,7 @@ def test_wrong_limits_are_refused(wrong: object) -> None:
         read_limits(["a<=1", "a<=2"], GOALS)
 
 
-def test_limits_in_steps_are_rounded_down() -> None:
-    """But for what rounding took from a whole number of steps."""
-    assert in_steps({"a": 1.3, "b": 3.1}, GOALS).tolist() == [2, 3.1]
-    assert in_steps({"a": 1.5 - 1e-12}, GOALS).tolist() == [3, math.inf]
-    assert in_steps({"a": 1.4999}, GOALS).tolist() == [2, math.inf]
-    assert in_steps({}, GOALS).tolist() == [math.inf, math.inf]
+def test_what_has_no_limit_is_endless() -> None:
     assert upper_limits({"b": 2.0}, GOALS).tolist() == [math.inf, 2.0]
 
 

@@ -30,7 +30,7 @@ def optimum(
     """The least weighted sum by the model, and its plan; equations may be as printed."""
     model = edge_printed.build(problem, **printed) if printed else models.edge_cloud.build(problem)
     compiled = CompiledModel(model, problem.objectives)
-    steps = [o.step or 1.0 for o in compiled.objectives]
+    steps = compiled.units.tolist()
     c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
     program = solvers.Program(**{**vars(compiled.program), "c": c})
     found = solvers.solve(program, solver, seconds=30, absolute_gap=1e-7)

@@ -27,9 +27,8 @@ from placeopt.exact.memory import (
     Precision,
     SearchHistory,
     Unknown,
-    in_units,
-    in_values,
 )
+from placeopt.exact.whole_rows import exact_unit, in_values
 
 WHOLE = [Objective(name, "", 1.0) for name in "abcd"]
 REAL = [Objective(name, "", None) for name in "abcd"]
@@ -260,13 +259,12 @@ def test_grid_on_whole_values():
 
 @given(st.integers(1, 10**7), st.integers(0, 10**9), st.integers(1, 10**6))
 def test_units_give_the_float_of_the_referee(parts, count, factor):
-    objective = Objective("a", "", 1 / parts)
-    value = count / parts
-    units = in_units((value,), [objective])
-    assert units == (float(count),)
-    assert in_values(np.array([units]), [objective])[0, 0] == value
-    assert in_values(np.array([[2.5]]), [Objective("b", "", None)])[0, 0] == 2.5
-    assert in_values(np.array([[3.0]]), [Objective("c", "", float(factor))])[0, 0] == 3.0 * factor
+    for step, units, wanted in (
+        (1 / parts, count, count / parts),
+        (float(factor), 3.0, 3.0 * factor),
+    ):
+        assert float(int(units) * exact_unit(step)) == wanted
+        assert in_values(np.array([[units]]), np.array([step]))[0, 0] == wanted
 
 
 # -- order, batches, statuses ----------------------------------------------------------------------

@@ -17,10 +17,11 @@ from hands import Hand, within
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
+from placeopt.core.fronts.values import Objective
 from placeopt.core.runs.compiling import Clock
 from placeopt.core.task import Task
 from placeopt.exact import engines, solvers
-from placeopt.exact.compiled_model import Cut
+from placeopt.exact.compiled_model import CompiledModel, Cut
 from placeopt.exact.engines import Reply
 from placeopt.exact.epsilon_constraint import run, solve_model
 from placeopt.portfolio import run_method
@@ -436,6 +437,18 @@ def test_objectives_of_very_fine_steps_are_real_valued():
     assert np.allclose(front.values, np.array(truth, dtype=float), rtol=1e-9)
     assert all(p.status == "optimal" or p.gap <= 1e-5 for p in front.points)
     assert bounded(front, truth)
+
+
+def test_limits_in_units_are_rounded_down():
+    """But for what rounding took from a whole number of steps; constants are no part of units."""
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var([0, 1], domain=pyo.Binary)
+    model.y = pyo.Var(bounds=(0, 1))
+    model.a, model.b = pyo.Expression(expr=model.x[0] / 2 + 7), pyo.Expression(expr=model.y)
+    compiled = CompiledModel(model, [Objective("a", "", 0.5), Objective("b", "", None)])
+    for a, units in ((8.3, 2), (8.5 - 1e-12, 3), (8.4999, 2), (np.inf, np.inf)):
+        limits = compiled.limits_in_units(np.array([a, 0.25])) * [1.0, compiled.units[1]]
+        assert limits.tolist() == [units, 0.25]
 
 
 # -- what a problem may add ------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def random_instance(
 def optimum(problem: EdgeCloud, weight: float) -> float:
     """Return the least weighted sum by HiGHS on the level model."""
     compiled = CompiledModel(models.edge_cloud.build(problem), problem.objectives)
-    steps = [o.step or 1.0 for o in compiled.objectives]
+    steps = compiled.units.tolist()
     c = weight * steps[0] * compiled.costs[0] + (1 - weight) * steps[1] * compiled.costs[1]
     found = solvers.solve(solvers.Program(**{**vars(compiled.program), "c": c}), seconds=60)
     assert found.status == "optimal"
