@@ -69,7 +69,7 @@ CHANGED_MODEL = """
 import pyomo.environ as pyo
 import placeopt
 from placeopt import models
-problem = placeopt.load("corner-5")
+problem = placeopt.load("one.json")
 model = models.edge_cloud.build(problem)
 free = placeopt.enumerate(model, seconds=600)
 model.mine = pyo.Constraint(expr=model.cost <= free.nadir[0] - 1)
@@ -226,12 +226,14 @@ def in_python(me: Stranger) -> None:
         assert "Parameters" in me.script("import placeopt; help(placeopt.solve)")
     with me.step("a typed script"):
         (me.work / "consumer.py").write_text(CONSUMER)
-        me.run(me.python, "-m", "mypy", "--strict", "--no-incremental", "consumer.py")
-        assert me.run(me.python, "consumer.py").stdout.startswith("(")
         wrong = CONSUMER.replace("tuple[float, ...]", "str")
         (me.work / "wrong.py").write_text(wrong)
-        me.run(me.python, "-m", "mypy", "--strict", "--no-incremental", "wrong.py", code=1)
+        mypy = ("-m", "mypy", "--strict", "--no-incremental", "consumer.py", "wrong.py")
+        found = me.run(me.python, *mypy, code=1).stdout
+        assert "wrong.py" in found and "consumer.py" not in found, found
+        assert me.run(me.python, "consumer.py").stdout.startswith("(")
     with me.step("a changed model"):
+        me.placeopt("generate edge-cloud --seed 1 --size applications=1 -o one.json")
         me.script(CHANGED_MODEL)
     with me.step("back from pymoo"):
         me.script(BACK_FROM_PYMOO)
