@@ -6,11 +6,13 @@ import os
 import resource
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import numba  # noqa: F401  # so that commands that a test runs in its own process find compiled kernels
 import pytest
+from browser import Page, browser
 from effort import THOROUGH, every, tries
 from forks import Forks
 
@@ -66,6 +68,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         cases[case] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+@pytest.fixture(scope="session")
+def _chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("browser")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def chromium(_chromium: Page) -> Page:
+    """Return the browser of this process, as it is after its start."""
+    _chromium.send("Emulation.setEmulatedMedia", features=[])
+    _chromium.send("Page.navigate", url="about:blank")
+    _chromium.errors.clear()
+    _chromium.requests.clear()
+    return _chromium
 
 
 def cpu() -> float:

@@ -402,7 +402,7 @@ def test_a_signal_writes_what_was_found(tmp_path: Path, number: signal.Signals) 
 def test_a_signal_stops_the_run_in_all_its_processes(tmp_path: Path) -> None:
     """As a terminal sends Ctrl-C: to the whole group. Methods still to come are left out."""
     process = endless(tmp_path / "f.json", "ensemble", "--jobs", "2")
-    time.sleep(3)
+    time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err

@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from effort import tries
 
 import placeopt
 
 ROOT = Path(__file__).resolve().parents[1]
 #: A few kinds of plans to draw and to tell; the last has four goals.
-INSTANCES = ("toy", "repack-10x5", "stream-4x100")
+INSTANCES = ("repack-10x5", "stream-4x100", "toy")[: tries(2, 3)]
 CODE = """
 import sys
 from placeopt.cli import main

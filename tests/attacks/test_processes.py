@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from effort import tries
 
 from placeopt import api, cli
 from placeopt.core.budget import Budget
@@ -176,7 +177,7 @@ def test_ctrl_c_while_importing_is_one_line(tmp_path: Path, module: str) -> None
         assert (run.returncode, out, err) == (130, "", "interrupted\n")
 
 
-@pytest.mark.parametrize("delay", [0.3, 0.6, 1.0, 1.6])
+@pytest.mark.parametrize("delay", [0.6, 1.6, 0.3, 1.0][: tries(2, 4)])
 def test_ctrl_c_at_any_moment_is_no_traceback(tmp_path: Path, delay: float) -> None:
     """One line; and a front if the search had begun."""
     target = tmp_path / "f.json"

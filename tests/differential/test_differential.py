@@ -53,11 +53,12 @@ def answer(document: Document, method: str, certify: bool) -> Front:
 @pytest.mark.parametrize(("method", "kind"), CASES)
 def test_every_claim_is_true(method: str, kind: str) -> None:
     answered = 0
+    # A proof is the same, whatever front it belongs to: each fourth method's is enough.
+    proves = kind in registry.certified() and CASES.index((method, kind)) % tries(4, 1) == 0
     for seed in range(0, SEEDS, 3 if method in COMPOSED else 1):
         document, values = known(kind, seed)
-        certify = kind in registry.certified() and seed % 5 == 0
         try:
-            front = answer(document, method, certify)
+            front = answer(document, method, proves and seed % 5 == 0)
         except UnsupportedError:  # such as bin plans with max_instances
             continue
         found = list(faults(document, front, values))

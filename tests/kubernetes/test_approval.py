@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import browser, needs_chromium
+from browser import Page, needs_chromium
 from made_clusters import made_cluster, prices
 
 from placeopt import api
@@ -157,7 +157,7 @@ def prod(tmp_path_factory: pytest.TempPathFactory) -> tuple[Imported, Front]:
 
 @needs_chromium
 def test_the_report_can_be_read_on_a_telephone(
-    prod: tuple[Imported, Front], tmp_path: Path
+    chromium: Page, prod: tuple[Imported, Front], tmp_path: Path
 ) -> None:
     """At 420 pixels nothing sticks out but inside what scrolls, and the figures are on top."""
     made, front = prod
@@ -166,20 +166,19 @@ def test_the_report_can_be_read_on_a_telephone(
     (tmp_path / "r.html").write_text(page, encoding="utf-8")
     outside = "e => !e.closest('.scroll') && !e.closest('.drawing') && e.checkVisibility()"
     boxes = f"[...document.querySelectorAll('body *')].filter({outside})"
-    with browser(tmp_path) as opened:
-        opened.open(tmp_path / "r.html", 420)
-        opened.wait("!!document.querySelector('#charts svg')")
-        assert opened.run("document.documentElement.scrollWidth") <= 420
-        ends = f"{boxes}.map(e => e.getBoundingClientRect().right)"
-        assert opened.run(f"Math.max(...{ends})") <= 420
-        tiles = "[...document.querySelectorAll('.tile dt')].map(e => e.textContent)"
-        assert opened.run(f"JSON.stringify({tiles})") == json.dumps(
-            ["cost of nodes in use", "nodes freed", "pods that move", "downtime"],
-            separators=(",", ":"),
-        )
-        first = "document.querySelector('.tile:last-child').getBoundingClientRect().bottom"
-        assert opened.run(first) <= 600  # above the fold
-        assert opened.errors == [] and opened.requests == []
+    chromium.open(tmp_path / "r.html", 420)
+    chromium.wait("!!document.querySelector('#charts svg')")
+    assert chromium.run("document.documentElement.scrollWidth") <= 420
+    ends = f"{boxes}.map(e => e.getBoundingClientRect().right)"
+    assert chromium.run(f"Math.max(...{ends})") <= 420
+    tiles = "[...document.querySelectorAll('.tile dt')].map(e => e.textContent)"
+    assert chromium.run(f"JSON.stringify({tiles})") == json.dumps(
+        ["cost of nodes in use", "nodes freed", "pods that move", "downtime"],
+        separators=(",", ":"),
+    )
+    first = "document.querySelector('.tile:last-child').getBoundingClientRect().bottom"
+    assert chromium.run(first) <= 600  # above the fold
+    assert chromium.errors == [] and chromium.requests == []
 
 
 def test_what_is_counted_is_what_the_cluster_has(prod: tuple[Imported, Front]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("matplotlib")
 
-from browser import Page, browser, needs_chromium
+from browser import Page, needs_chromium
 from typer.testing import CliRunner
 
 import placeopt
@@ -87,12 +87,6 @@ def _months(folder: Path) -> Path:
     for command in (drawn, played):
         assert not CliRunner().invoke(app, command).exit_code
     return next(result.glob("*.html"))
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import Page, browser, needs_chromium
+from browser import Page, needs_chromium
 
 import placeopt
 from placeopt.cli import main
@@ -40,12 +39,6 @@ def drawn(count: int, goals: tuple[Objective, ...] = GOALS) -> Front:
         for k, v in enumerate(values.tolist())
     )
     return Front(InstanceName("temporal", HOSTILE, "0"), goals, points)
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("browser")) as opened:
-        yield opened
 
 
 def shown(chromium: Page, front: Front, target: Path, width: int = 1200, **options: Any) -> Front:

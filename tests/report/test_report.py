@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from browser import browser, needs_chromium
+from browser import Page, needs_chromium
 
 import placeopt
 from placeopt import report
@@ -310,7 +310,9 @@ def test_markup() -> None:
 
 
 @needs_chromium
-def test_a_browser_draws_it(temporal: tuple[Problem, Front], tmp_path: Path) -> None:
+def test_a_browser_draws_it(
+    chromium: Page, temporal: tuple[Problem, Front], tmp_path: Path
+) -> None:
     """Charts are there as SVG, the page has no errors, asks no network, and hurts no policy."""
     problem, front = temporal
     report.write(
@@ -318,12 +320,11 @@ def test_a_browser_draws_it(temporal: tuple[Problem, Front], tmp_path: Path) -> 
         tmp_path / "report.html",
         problem=problem,
     )
-    with browser(tmp_path) as page:
-        page.open(tmp_path / "report.html")
-        page.wait("document.querySelectorAll('#charts svg').length >= 6")
-        assert page.run("document.querySelectorAll('.drawing svg path').length") > 5
-        assert "<img src=x onerror=alert(2)>" in page.run("document.body.innerText")
-        assert page.errors == [] and page.requests == []
+    chromium.open(tmp_path / "report.html")
+    chromium.wait("document.querySelectorAll('#charts svg').length >= 6")
+    assert chromium.run("document.querySelectorAll('.drawing svg path').length") > 5
+    assert "<img src=x onerror=alert(2)>" in chromium.run("document.body.innerText")
+    assert chromium.errors == [] and chromium.requests == []
 
 
 def test_maximised_goals_are_described_by_their_greatest_value() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browser import browser, needs_chromium
+from browser import Page, needs_chromium
 
 import placeopt
 from placeopt.core.budget import Budget
@@ -80,16 +80,15 @@ def test_results_are_written(tmp_path: Path) -> None:
 
 
 @needs_chromium
-def test_a_browser_shows_the_page(tmp_path: Path) -> None:
+def test_a_browser_shows_the_page(chromium: Page, tmp_path: Path) -> None:
     """It asks no network for anything."""
     placeopt.sweep(PLAN | {"methods": ["greedy", "moead"]}).write(tmp_path)
-    with browser(tmp_path) as page:
-        page.open(tmp_path / "index.html")
-        assert page.run("document.querySelectorAll('svg').length") == 2
-        text = page.run("document.body.innerText")
-        assert "Convergence" in text and "mean rank" in text and "A box reaches from" in text
-        assert page.run("document.querySelectorAll('table caption').length") == 5
-        assert not page.errors and not page.requests
+    chromium.open(tmp_path / "index.html")
+    assert chromium.run("document.querySelectorAll('svg').length") == 2
+    text = chromium.run("document.body.innerText")
+    assert "Convergence" in text and "mean rank" in text and "A box reaches from" in text
+    assert chromium.run("document.querySelectorAll('table caption').length") == 5
+    assert not chromium.errors and not chromium.requests
 
 
 def front(*values: tuple[float, float]) -> Front:
