@@ -15,7 +15,7 @@ from placeopt.core.budget import Budget, Progress
 from placeopt.core.errors import InfeasibleInstanceError, UsageError, shown
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.trace import Watch, with_bounds, with_plain_traces
+from placeopt.core.fronts.trace import Watch, with_plain_traces
 from placeopt.core.fronts.values import Evaluation, Objective, Plan, Point, Run
 from placeopt.core.goals import read_limits
 from placeopt.core.interfaces import preferred_plan
@@ -179,32 +179,36 @@ def _kept_or_answered(
 
 
 def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certify: bool) -> Front:
-    """Run a method; what it leaves out is added: the start, a least-violating plan, a proof."""
-    start = None if task.start is None else _projected(task.start, task)
-    task = replace(task, start=start)
-    spec = task.problem.spec
-    preferred = spec.load("preferred")(task.problem) if spec.has("preferred") else None
-    share = CERTIFY_SHARE if certify else PREFERRED_SHARE if preferred else 0.0
-    try:
-        front = with_plain_traces(_searched(task, method, parameters, share))
-    except InfeasibleInstanceError as error:
-        spent = task.budget.seconds, task.budget.evaluations
-        facts = Run(method, task.seed, *spent, completed=True)
-        name = task.problem.instance_name
-        front = Front(name, task.objectives, runs=(facts,), reasons=error.reasons)
-    whole = front.runs[0]
-    if start is not None:
-        front = _whole_first(merge([front, start]), whole)
-    if not front.points and front.rejected is None:
-        quick = _quick_answer(task)
-        front = replace(front, points=quick.points, rejected=quick.rejected)
-    if preferred:
-        front = _with_preferred(front, task, preferred)
-    if certify and whole.completed:
-        front = _certified(front, task, whole)
-    elif certify:
-        front = _going_on(front, task, whole, partial(_rest, method, parameters))
-    return _inside(front, task) if task.problem.goal_limits else front
+    """Run a method in five steps: prepare, search, quick answer, certify, limits.
+
+    One recorder sees the whole run; its trace ends with the front that is returned.
+    """
+    with task.recorded(method) as recorder:
+        start = None if task.start is None else _projected(task.start, task)
+        task = replace(task, start=start)
+        spec = task.problem.spec
+        preferred = spec.load("preferred")(task.problem) if spec.has("preferred") else None
+
+        share = CERTIFY_SHARE if certify else PREFERRED_SHARE if preferred else 0.0
+        front, whole = _searched(task, method, parameters, share)
+
+        if start is not None:
+            front = merge([front, start])
+        if not front.points and front.rejected is None:
+            quick = _quick_answer(task)
+            front = replace(front, points=quick.points, rejected=quick.rejected)
+        if preferred:
+            front = _with_preferred(front, task, preferred)
+
+        if certify and whole.completed:
+            front = _certified(front, task)
+        elif certify:
+            front, whole = _going_on(front, task, whole, partial(_rest, method, parameters))
+
+        front = _inside(front, task) if task.problem.goal_limits else front
+        front = replace(front, runs=(whole, *front.runs))
+        front = recorder.traced(front, task.budget.seconds, task.budget.evaluations, task.reference)
+        return with_plain_traces(front, task.reference)
 
 
 def _inside(front: Front, task: Task[Problem]) -> Front:
@@ -245,14 +249,27 @@ def _with_preferred(
     return replace(front, points=tuple(points))
 
 
-def _searched(task: Task[Problem], method: str, parameters: dict[str, Any], left: float) -> Front:
-    """Run a method; a share of the time is left for what follows, which takes up what was found."""
+def _searched(
+    task: Task[Problem], method: str, parameters: dict[str, Any], left: float
+) -> tuple[Front, Run]:
+    """Run a method; return its front with the runs of its parts, and the facts of the whole.
+
+    A share `left` of the time is for what follows, which takes up what was found.
+    """
     from placeopt.portfolio import run_method
 
-    if not left:
-        return run_method(method, task, parameters)
-    run = partial(run_method, method, _with_time_left(task, left), parameters)
-    return task.part("search").stages().do(method, run)
+    try:
+        if left:
+            run = partial(run_method, method, _with_time_left(task, left), parameters)
+            front = task.part("search").stages().do(method, run)
+        else:
+            front = run_method(method, task, parameters)
+    except InfeasibleInstanceError as error:
+        spent = task.budget.seconds, task.budget.evaluations
+        facts = Run(method, task.seed, *spent, completed=True)
+        name = task.problem.instance_name
+        return Front(name, task.objectives, reasons=error.reasons), facts
+    return replace(front, runs=front.runs[1:]), front.runs[0]
 
 
 def evaluate(problem: Problem, plan: Plan | Front) -> Evaluation | list[Evaluation]:
@@ -305,28 +322,28 @@ def _with_time_left(task: Task[Problem], share: float) -> Task[Problem]:
 
 def _going_on(
     front: Front, task: Task[Problem], whole: Run, search: Callable[[Task[Problem]], Front]
-) -> Front:
+) -> tuple[Front, Run]:
     """Return the front with a proven lower-bound set; the search has what time the proof leaves.
 
-    `whole` are the facts of the run so far. The proof is repeated, as the front is another then.
+    `whole` are the facts of the run so far; those of all of it are returned, too. The proof is
+    repeated, as the front is another then.
     """
     budget, began = task.budget, task.budget.seconds
-    proven = _certified(front, task, whole)
+    proven = _certified(front, task)
     if budget.seconds_limit is None or budget.exhausted:
-        return proven
+        return proven, whole
     left = budget.seconds_left - PROOF_AGAIN * (budget.seconds - began)
     if left < GOING_ON_SHARE * budget.seconds_limit:
-        return proven
+        return proven, whole
     more = search(replace(task, budget=budget.share(left / budget.seconds_left), start=proven))
-    both = replace(
+    whole = replace(
         whole,
         seconds=whole.seconds + more.runs[0].seconds,
         evaluations=whole.evaluations + more.runs[0].evaluations,
         solver_calls=whole.solver_calls + more.runs[0].solver_calls,
     )
-    runs = (both, *(run for run in front.runs if run != whole))
-    result = replace(front, bounds=proven.bounds, runs=runs)
-    return _certified(merge([result, replace(more, runs=())]), task, both)
+    result = replace(front, bounds=proven.bounds)
+    return _certified(merge([result, replace(more, runs=())]), task), whole
 
 
 def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front:
@@ -339,21 +356,10 @@ def _rest(method: str, parameters: dict[str, Any], task: Task[Problem]) -> Front
     return run_or_fall_back(last, task, parameters)
 
 
-def _certified(front: Front, task: Task[Problem], whole: Run) -> Front:
-    """Return the front with a proven lower-bound set, the facts of the whole run first."""
+def _certified(front: Front, task: Task[Problem]) -> Front:
+    """Return the front with a proven lower-bound set."""
     certify = registry.certifier(task.problem.problem)
     try:
-        proven = with_bounds(certify(task.problem, front, task.budget))
+        return certify(task.problem, front, task.budget)
     except InfeasibleInstanceError as error:  # nothing to bound: the front says why
         return replace(front, reasons=front.reasons or error.reasons)
-    return _whole_first(proven, whole)
-
-
-def _whole_first(front: Front, whole: Run) -> Front:
-    """Return the front with the facts of the whole run before those of its parts.
-
-    A proof may have ended the trace of the whole run since.
-    """
-    known = replace(whole, trace=None)
-    runs = sorted(front.runs, key=lambda run: replace(run, trace=None) != known)
-    return replace(front, runs=tuple(runs))

@@ -14,7 +14,6 @@ from placeopt import registry
 from placeopt.core.budget import Budget
 from placeopt.core.errors import PlaceoptError, UnsupportedError, UsageError
 from placeopt.core.fronts.front import Front, merge
-from placeopt.core.fronts.trace import with_plain_traces
 from placeopt.core.fronts.values import Run, names_of
 from placeopt.core.parameters import checked
 from placeopt.core.parameters import parameters as known_parameters
@@ -43,9 +42,17 @@ def run_method(name: str, task: Task[Problem], parameters: dict[str, Any]) -> Fr
     run = registry.method(name).load(task.problem.problem)
     arguments = checked(run, name, parameters)
     task = replace(task, budget=_ended(task.budget, name, task.problem.problem))
-    with task.recorded(name) as with_trace:
-        front: Front = run(task.part(name), **arguments)
-        return with_trace(front)
+    budget = task.budget
+    began = budget.clock.cpu_seconds, budget.compile_seconds
+    front: Front = run(task.part(name), **arguments)
+    if not front.runs or front.runs[0].cpu_seconds is not None:
+        return front
+    measured = replace(
+        front.runs[0],
+        cpu_seconds=budget.clock.cpu_seconds - began[0],
+        compile_seconds=budget.compile_seconds - began[1],
+    )
+    return replace(front, runs=(measured, *front.runs[1:]))
 
 
 def _ended(budget: Budget, name: str, kind: str) -> Budget:
@@ -81,7 +88,12 @@ def auto(task: Task[Problem], **parameters: Any) -> Front:
     def stage(name: str, share: float, place: Task[Problem]) -> Front:
         known = merge(start + fronts) if start + fronts else None
         part = replace(place, budget=task.budget.share(share), start=known)
-        return run_method(name, part, parameters if name == names[-1] else {})
+        front = run_method(name, part, parameters if name == names[-1] else {})
+        recorder = part.budget.recorder
+        if recorder is None:
+            return front
+        spent = part.budget.seconds, part.budget.evaluations
+        return recorder.traced(front, *spent, task.reference, part.budget.began_after)
 
     ran: list[str] = []
     for position, (name, share) in enumerate(stages):
@@ -164,13 +176,8 @@ def ensemble(
 def _joined(
     method: str, names: Sequence[str], fronts: Sequence[Front], task: Task[Problem]
 ) -> Front:
-    """Return the fronts of several methods as one, with the facts of the whole run first.
-
-    Their traces are measured within one reference point.
-    """
+    """Return the fronts of several methods as one, with the facts of the whole run first."""
     front = merge(fronts)
-    if front.points:
-        front = with_plain_traces(front, task.reference or front.reference().tolist())
     whole = Run(
         method=method,
         seed=task.seed,
@@ -254,5 +261,6 @@ def run_document(
         checkpoint=checkpoint,
         reference=reference,
     )
-    with one_thread_of_blas():
-        return run_method(method, task, parameters)
+    with one_thread_of_blas(), task.recorded(method) as recorder:
+        front = run_method(method, task, parameters)
+        return recorder.traced(front, budget.seconds, budget.evaluations, reference)

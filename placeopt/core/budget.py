@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from placeopt.core.errors import UsageError, shown
-from placeopt.core.fronts.trace import RunSnapshot, Watch, Witness
+from placeopt.core.fronts.trace import Recorder, RunSnapshot, Watch
 from placeopt.core.runs.compiling import CLOCK, Clock
 
 #: Evaluations of a run when neither evaluations nor seconds are given.
@@ -101,8 +101,8 @@ class Budget:
         self.seconds_limit = seconds
         self.evaluations = 0
         self.on_progress = on_progress
-        #: Shown what is reported; who records a run sets it.
-        self.witness: Witness | None = None
+        #: Shown what is reported, of shares too; who records a run sets it.
+        self.recorder: Recorder | None = None
         #: Shown fronts while they grow.
         self.watch: Watch | None = None
         self.clock = clock
@@ -121,6 +121,15 @@ class Budget:
     def compile_seconds(self) -> float:
         """Seconds that the run waited for compiling; `seconds` leaves them out."""
         return self.clock.compiled - self._compiled
+
+    @property
+    def began_after(self) -> tuple[float, int]:
+        """Seconds and evaluations that the whole run had spent when this share of it began."""
+        if self._whole is None:
+            return 0.0, 0
+        seconds, evaluations = self._whole.began_after
+        own = self._whole.evaluations - self.evaluations
+        return seconds + self._started - self._whole._started, evaluations + own
 
     @property
     def seconds_left(self) -> float:
@@ -189,18 +198,12 @@ class Budget:
 
     def report(self, note: str = "", interim: RunSnapshot | None = None) -> None:
         """Say what the method is doing, in a few words, and what it has found so far."""
-        if self.witness is not None and interim is not None:
-            self.witness.see(self.seconds, self.evaluations, interim)
-        self._tell(note, interim)
-
-    def _tell(self, note: str, interim: RunSnapshot | None) -> None:
-        """Call the progress callback, if there is one and the last call is at least 0.1 s ago.
-
-        A share reports for the whole.
-        """
         if self._whole is not None:
             self._whole.report(note, interim)
-        elif self.on_progress is not None and self.seconds - self._reported >= 0.1:
+            return
+        if self.recorder is not None and interim is not None:
+            self.recorder.see(self.seconds, self.evaluations, interim)
+        if self.on_progress is not None and self.seconds - self._reported >= 0.1:
             self._reported = self.seconds
             self._progress(note, interim)
 
@@ -265,5 +268,6 @@ class Budget:
         )
         wanted = self.evaluations_left * part if evaluations is None else evaluations
         result.evaluations_limit = max(1.0, wanted) if counted else None
-        result.on_progress, result.watch, result._whole = self.on_progress, self.watch, self
+        result.on_progress, result.watch = self.on_progress, self.watch
+        result.recorder, result._whole = self.recorder, self
         return result

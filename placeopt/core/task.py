@@ -16,7 +16,7 @@ from placeopt.core.errors import DocumentError
 from placeopt.core.files.arrays import Arrays
 from placeopt.core.fronts.dominance import farthest
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.trace import MAX_SHOWN, Recorder, RunSnapshot, Watch, traced
+from placeopt.core.fronts.trace import MAX_SHOWN, Recorder, RunSnapshot, Watch
 from placeopt.core.fronts.values import (
     Evaluation,
     Objective,
@@ -198,32 +198,18 @@ class Task(Generic[P]):
             )
 
     @contextmanager
-    def recorded(self, method: str) -> Iterator[Callable[[Front], Front]]:
-        """Record the run in the block; yield what gives its front the trace and the seconds."""
-        began = self.budget.clock.cpu_seconds, self.budget.compile_seconds
+    def recorded(self, method: str) -> Iterator[Recorder]:
+        """Record the run in the block, with all its stages."""
         signs = np.array([o.sign for o in self.objectives])
         watch = self.budget.watch
         look = None if watch is None else partial(self._show, watch, method)
         judge = partial(self._judged, self.problem.columns(self.objectives))
         recorder = Recorder(names_of(self.objectives), signs, judge, look, self.most)
-        before, self.budget.witness = self.budget.witness, recorder
-
-        def with_trace(front: Front) -> Front:
-            seconds, evaluations = self.budget.seconds, self.budget.evaluations
-            front = traced(front, recorder.trace(front, seconds, evaluations, self.reference))
-            if not front.runs or front.runs[0].cpu_seconds is not None:
-                return front
-            first = replace(
-                front.runs[0],
-                cpu_seconds=self.budget.clock.cpu_seconds - began[0],
-                compile_seconds=self.budget.compile_seconds - began[1],
-            )
-            return replace(front, runs=(first, *front.runs[1:]))
-
+        self.budget.recorder = recorder
         try:
-            yield with_trace
+            yield recorder
         finally:
-            self.budget.witness = before
+            self.budget.recorder = None
 
     def judge(self, plan: Plan) -> Evaluation:
         """Return the referee's verdict, which is remembered until the front is built."""

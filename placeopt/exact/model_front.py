@@ -22,7 +22,7 @@ from placeopt.core.errors import (
 )
 from placeopt.core.fronts.dominance import minimal
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.trace import Recorder, traced, with_plain_traces
+from placeopt.core.fronts.trace import Recorder, with_plain_traces
 from placeopt.core.fronts.values import (
     OWN_MODEL,
     InstanceName,
@@ -185,7 +185,7 @@ class ModelSearch:
             ``solver``, its ``options``, and ``jobs``.
         """
         recorder = Recorder([goal.name for goal in self.goals], self.signs)
-        self.budget.witness = recorder
+        self.budget.recorder = recorder
         origin, options = self.origin, facts["options"]
         oracle = Oracle(self.compiled, self.budget, facts["solver"], options=options, origin=origin)
         has_cuts = origin is not None and origin.cuts is not None
@@ -199,8 +199,9 @@ class ModelSearch:
             on_found=None if on_point is None else lambda found: on_point(self.point(found)),
         )
         front = self._front(search, facts)
-        trace = recorder.trace(front, self.budget.seconds, self.budget.evaluations)
-        return with_plain_traces(traced(front, trace))
+        return with_plain_traces(
+            recorder.traced(front, self.budget.seconds, self.budget.evaluations)
+        )
 
     def ask(self, oracle: Oracle, **rules: Any) -> Enumeration:
         """Enumerate the front; rules as of `enumerate_front`."""

@@ -183,7 +183,7 @@ def test_what_an_earlier_process_spent_counts() -> None:
     assert (share.evaluations_limit, share.seconds_limit) == (70, 15.0)
 
 
-def test_a_witness_sees_what_is_found() -> None:
+def test_a_recorder_sees_what_is_found() -> None:
     """Nothing where nothing is; a budget without one goes on."""
     seen: list[object] = []
 
@@ -193,7 +193,7 @@ def test_a_witness_sees_what_is_found() -> None:
 
     budget, found = Budget(evaluations=9), object()
     budget.report("", found)  # type: ignore[arg-type]
-    budget.witness = Sees()  # type: ignore[assignment]
+    budget.recorder = Sees()  # type: ignore[assignment]
     budget.spend(2)
     budget.report("")
     budget.report("", found)  # type: ignore[arg-type]

@@ -26,6 +26,11 @@ def front(*values: tuple[float, float]) -> Front:
     return Front(NAME, GOALS, tuple(Point(v, {}) for v in values), runs=(Run("m", 1, 9.0),))
 
 
+def trace_of(recorder: Recorder, whole: Front, seconds: float, evaluations: int, *reference: Any):
+    """Return the trace of a run that ended with a front after so many seconds and evaluations."""
+    return recorder.traced(whole, seconds, evaluations, *reference).runs[0].trace
+
+
 def test_samples_are_measured_by_hand() -> None:
     """Hypervolume, ideal and bound of a goal to minimise and one to maximise."""
     recorder = Recorder(["latency_ms", "served"], SIGNS)
@@ -34,7 +39,7 @@ def test_samples_are_measured_by_hand() -> None:
     recorder.see(0.5, 10, RunSnapshot(values=lambda: found, bounds=lambda: bound))
     recorder.see(0.6, 10, RunSnapshot(values=lambda: found))  # not time for one yet
     whole = replace(front((4.0, 1.0), (2.0, 0.0)), bounds=((2.0, 1.0),))
-    trace = recorder.trace(whole, 2.0, 40, (6.0, -1.0))
+    trace = trace_of(recorder, whole, 2.0, 40, (6.0, -1.0))
     assert trace is not None
     assert trace.seconds == (0.5, 2.0) and trace.evaluations == (10, 40)
     assert trace.points == (1, 2) and trace.ideal == ((4.0, 1.0), (2.0, 1.0))
@@ -47,8 +52,8 @@ def test_other_columns_are_named() -> None:
     rows = np.array([[9.0, 3.0]])
     recorder.see(0.1, 1, RunSnapshot(values=lambda: rows, names=("moves", "latency_ms")))
     recorder.see(0.2, 9, RunSnapshot(values=lambda: rows, names=("moves", "cost_usd")))
-    goal = Front(NAME, GOALS[:1], (Point((1.0,), {}),))
-    trace = recorder.trace(goal, 1.0, 20)
+    goal = Front(NAME, GOALS[:1], (Point((1.0,), {}),), runs=(Run("m", 1, 9.0),))
+    trace = trace_of(recorder, goal, 1.0, 20)
     assert trace is not None and trace.ideal == ((3.0,), (1.0,))
 
 
@@ -58,7 +63,7 @@ def test_a_long_run_keeps_few_samples() -> None:
     found = np.array([[4.0, 1.0]])
     for k in range(1, 20_000):
         recorder.see(k / 1000, 10_000 * k, RunSnapshot(values=lambda: found))
-    trace = recorder.trace(front((4.0, 1.0)), 200.0, 200_000_000)
+    trace = trace_of(recorder, front((4.0, 1.0)), 200.0, 200_000_000)
     assert trace is not None and 20 <= len(trace.seconds) <= MAX_SAMPLES + 1
     steps = np.diff(np.log(trace.evaluations[5:-1]))
     assert steps.max() < 1.5 and steps.min() > 0.05
@@ -205,7 +210,7 @@ def test_a_broken_trace_is_one_message(change: dict[str, Any], said: str) -> Non
     recorder = Recorder(["latency_ms", "served"], SIGNS)
     recorder.see(0.5, 10, RunSnapshot(values=lambda: np.array([[4.0, 1.0]])))
     whole = front((4.0, 1.0))
-    trace = recorder.trace(whole, 1.0, 20)
+    trace = trace_of(recorder, whole, 1.0, 20)
     document = json.loads(replace(whole, runs=(Run("m", 1, 1.0, trace=trace),)).to_json())
     document["runs"][0]["trace"] |= change
     with pytest.raises(DocumentError, match=said):
@@ -215,7 +220,7 @@ def test_a_broken_trace_is_one_message(change: dict[str, Any], said: str) -> Non
 def test_fronts_without_a_point_or_a_trace(tmp_path: Path) -> None:
     """Older files have none, and stay as they are."""
     recorder = Recorder(["latency_ms", "served"], SIGNS)
-    assert recorder.trace(front(), 1.0, 20) is None
+    assert trace_of(recorder, front(), 1.0, 20) is None
     assert "trace" not in front((1.0, 2.0)).to_document()["runs"][0]
 
 

@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -73,13 +72,6 @@ class RunSnapshot:
         return cls(plan=plans.__getitem__, count=len(plans), bounds=bounds)
 
 
-class Witness(Protocol):
-    """Somebody who is shown every report of a run."""
-
-    def see(self, seconds: float, evaluations: int, interim: RunSnapshot) -> None:
-        """Look at what the run has found after so many seconds and evaluations, or do not."""
-
-
 #: Points of a front that is shown before a run is over.
 MAX_SHOWN = 100
 
@@ -136,7 +128,7 @@ class _Sample:
 
 
 class Recorder:
-    """Takes samples of a run.
+    """Takes samples of a run, of all its stages.
 
     Parameters
     ----------
@@ -224,23 +216,47 @@ class Recorder:
             return None
         return np.asarray(values(), dtype=float)[:, [names.index(name) for name in self._names]]
 
-    def trace(
+    def traced(
         self,
         front: Front,
         seconds: float,
         evaluations: int,
         reference: Sequence[float] | None = None,
-    ) -> Trace | None:
-        """Return the trace of a run that ended with `front`; None where that has no points."""
-        if not front.points:
-            return None
+        after: tuple[float, int] = (0.0, 0),
+    ) -> Front:
+        """Return the front of a run, or of a stage of it, whose first run has the trace until now.
+
+        Parameters
+        ----------
+        front : Front
+            Without points it stays as it is.
+        seconds, evaluations : float, int
+            That the run, or the stage, took.
+        reference : sequence of float, optional
+            For the hypervolumes; that of the front by default.
+        after : tuple of float and int
+            Seconds and evaluations of the run before the stage.
+        """
+        if not front.points or not front.runs:
+            return front
         corner = front.reference().tolist() if reference is None else list(reference)
         bounds = np.array(front.bounds).reshape(-1, len(self._names))
         last = _Sample(seconds, evaluations, front.values, bounds)
-        samples = [s for s in self._samples if len(s.values) and s.evaluations < evaluations]
-        if evaluations == 0:  # samples of a method that counts none
-            samples = [s for s in self._samples if len(s.values) and s.seconds < seconds]
-        return _SampledTrace.of([*samples, last], self._signs, corner)
+        samples = [s for s in self._since(*after) if len(s.values)]
+        if evaluations == 0:  # of a method that counts none
+            samples = [s for s in samples if s.seconds < seconds]
+        else:
+            samples = [s for s in samples if s.evaluations < evaluations]
+        trace = _SampledTrace.of([*samples, last], self._signs, corner)
+        return replace(front, runs=(replace(front.runs[0], trace=trace), *front.runs[1:]))
+
+    def _since(self, seconds: float, evaluations: int) -> list[_Sample]:
+        """Return the samples that were taken after a time, and count from there."""
+        return [
+            replace(s, seconds=s.seconds - seconds, evaluations=s.evaluations - evaluations)
+            for s in self._samples
+            if s.seconds >= seconds
+        ]
 
 
 class _SampledTrace(Trace):
@@ -267,26 +283,26 @@ class _SampledTrace(Trace):
         object.__setattr__(trace, "signs", signs)
         return trace
 
-    def plain(self, reference: Sequence[float] | None = None) -> Trace:
-        """Return the trace without its samples, measured within another reference point."""
-        same = reference is None or tuple(reference) == self.reference
-        measured = self if same else self.of(self.samples, self.signs, reference or ())
-        return Trace(**{field.name: getattr(measured, field.name) for field in fields(Trace)})
-
 
 def with_plain_traces(front: Front, reference: Sequence[float] | None = None) -> Front:
-    """Return a front whose traces hold no samples.
+    """Return a front whose traces hold no samples and are measured within one reference point.
 
-    With a reference point, all traces that were made in this call of `placeopt.solve` are measured
-    within it.
+    It is that of the front by default. Traces that were read from a file keep their own.
     """
-    runs = tuple(
-        replace(run, trace=run.trace.plain(reference))
-        if isinstance(run.trace, _SampledTrace)
-        else run
-        for run in front.runs
-    )
-    return replace(front, runs=runs)
+    corner: tuple[float, ...] = ()
+    if front.points:
+        corner = tuple(front.reference().tolist() if reference is None else reference)
+
+    def plain(trace: Trace | None) -> Trace | None:
+        if not isinstance(trace, _SampledTrace):
+            return trace
+        if not corner:
+            return None
+        if trace.reference != corner:
+            trace = _SampledTrace.of(trace.samples, trace.signs, corner)
+        return Trace(**{field.name: getattr(trace, field.name) for field in fields(Trace)})
+
+    return replace(front, runs=tuple(replace(r, trace=plain(r.trace)) for r in front.runs))
 
 
 def _ideal(values: np.ndarray, signs: np.ndarray) -> tuple[float, ...]:
@@ -311,24 +327,3 @@ def _attainable(bounds: np.ndarray, signs: np.ndarray, reference: Sequence[float
 
 def _short(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
-
-
-def traced(front: Front, trace: Trace | None) -> Front:
-    """Return a front whose first run has a trace; one that it has already is kept."""
-    if trace is None or not front.runs or front.runs[0].trace is not None:
-        return front
-    return replace(front, runs=(replace(front.runs[0], trace=trace), *front.runs[1:]))
-
-
-def with_bounds(front: Front) -> Front:
-    """Return a front whose traces end with the bound that was proven after the run."""
-    signs = np.array([o.sign for o in front.objectives])
-    bounds = np.array(front.bounds).reshape(-1, len(signs))
-    runs = []
-    for run in front.runs:
-        trace = run.trace
-        if trace is not None and trace.bound[-1] is None:
-            last = _attainable(bounds, signs, trace.reference)
-            run = replace(run, trace=replace(trace, bound=(*trace.bound[:-1], last)))
-        runs.append(run)
-    return replace(front, runs=tuple(runs))
