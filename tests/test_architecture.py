@@ -106,6 +106,42 @@ def test_no_files_import_each_other() -> None:
     assert circles(imports()) == []
 
 
+def kubernetes_rooms() -> dict[str, int]:
+    """Return the number of the room of each file of the Kubernetes door, by its own table."""
+    import placeopt.kubernetes
+
+    results, room = {}, -1
+    for line in str(placeopt.kubernetes.__doc__).split("\n=")[2].splitlines()[1:]:
+        room += not line.startswith(" ")
+        results |= dict.fromkeys(line[10:40].replace(",", " ").split(), room)
+    return results
+
+
+def upward(graph: dict[str, set[str]], rooms: dict[str, int]) -> list[str]:
+    """Return the imports of the Kubernetes door from a room further down; unknown files, too."""
+    found = []
+    for module, used in graph.items():
+        if part(module) != "kubernetes" or module.count(".") < 2:
+            continue
+        mine = rooms.get(module.split(".")[2], -1)
+        found += [
+            f"{module} imports {other}"
+            for other in used
+            if part(other) == "kubernetes" and other.count(".") >= 2
+            if rooms.get(other.split(".")[2], 99) > mine
+        ]
+    return sorted(found)
+
+
+def test_rooms_of_the_kubernetes_door_are_in_order() -> None:
+    rooms, graph = kubernetes_rooms(), imports()
+    files = {name.split(".")[2] for name in graph if name.startswith("placeopt.kubernetes.")}
+    assert set(rooms) == files
+    assert upward(graph, rooms) == []
+    wrong = {"placeopt.kubernetes.rules": {"placeopt.kubernetes.verify"}}
+    assert upward(wrong, rooms) == ["placeopt.kubernetes.rules imports placeopt.kubernetes.verify"]
+
+
 @pytest.mark.parametrize(
     ("module", "line", "finds"),
     [

@@ -1,29 +1,26 @@
 """Kubernetes in and out, offline: no cluster is asked.
 
 What `kubectl` and `helm template` print becomes instances; plans become commands. A page of the
-docs, *One pod*, follows a pod through all of it.
+docs, *One pod*, follows a pod through all of it. Files import what stands above them, or beside
+them in the same room; a test reads this table.
 
-===============================  ===================================================================
-``files``                        JSON and YAML within limits, as items with their lines
-``values``, ``objects``          structs of Kubernetes; quantities, labels, selectors, rules
-``names``                        kinds of objects, and labels of nodes
-``manifests``                    all the objects of the files; dumps taken at intervals
-``replicas``, ``admission``      replicas and their volumes; what they ask for; may one more be made
-``pinned``                       which replicas must stay, and why; budgets
-``capacity``                     nodes that take part, and which pods may go where
-``rules``                        what pods say of each other
-``cluster``, ``importing``       a cluster with its calls and latencies; an import, a stage each
-``instance``                     a cluster as the document of a rolling update
-``to_rolling_update``            the rest of it, first nodes for what waits; ``targets``: the others
-``machines``, ``candidates``     what machines have and cost; those to be bought
-``given``                        tables that no cluster knows: new requests, commitments
-``moving``, ``options``          what the user says; ``commands`` are made of it
-``notes``                        the report of what was assumed; what is wrong, in one message
-``origin``                       what the names of an imported instance are in the cluster
-``export``, ``verify``           plans as steps, script, policies; steps judged on a dump
-``approval``, ``consolidate``    a plan for those who approve it; what a cluster could save
-``trace``                        dumps taken at intervals, as a trace
-===============================  ===================================================================
+========  ==============================  ==========================================================
+room      files                           what they know
+========  ==============================  ==========================================================
+files     files                           JSON and YAML within limits, as items with their lines
+objects   values, objects, names          structs of Kubernetes; quantities, labels, kinds
+cluster   manifests, admission, moving,   all objects of the files; what pods ask for, and whether
+          replicas, origin, notes         one more may be made; replicas, volumes, names; the report
+pinned    pinned                          which replicas must stay, and every reason; budgets
+machines  machines, candidates            what machines have and cost; those to be bought
+places    capacity, given, options,       nodes that take part, what the user says; a cluster with
+          cluster, rules                  calls and latencies; which pods may go where
+instance  instance, targets, importing    a cluster as a rolling update, as others; an import
+steps     export, verify                  plans as steps, script, policies; steps judged on a dump
+answer    approval, consolidate           a plan for those who approve it; what could be saved
+trace     trace                           dumps taken at intervals, as a trace
+commands  commands                        what stands on the command line
+========  ==============================  ==========================================================
 """
 
 from __future__ import annotations

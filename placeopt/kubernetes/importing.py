@@ -48,7 +48,7 @@ from placeopt.registry import from_document
 
 #: Problem -> what makes its instances.
 TARGETS = {
-    "rolling-update": "to_rolling_update.rolling_update",
+    "rolling-update": "instance.rolling_update",
     "edge-cloud": "targets.edge_cloud",
     "rescheduling": "targets.rescheduling",
     "temporal": "targets.temporal",

@@ -27,6 +27,7 @@ from placeopt.kubernetes.cluster import (
     require_few_nodes,
     short_names,
 )
+from placeopt.kubernetes.instance import place as placed
 from placeopt.kubernetes.machines import PRICES, Offer
 from placeopt.kubernetes.manifests import ClusterObjects, Key
 from placeopt.kubernetes.notes import note
@@ -35,7 +36,6 @@ from placeopt.kubernetes.options import ImportOptions
 from placeopt.kubernetes.origin import OriginItem
 from placeopt.kubernetes.origin import key as key_of
 from placeopt.kubernetes.replicas import Replica, default_requests, grouped
-from placeopt.kubernetes.to_rolling_update import place as placed
 
 # -- edge-cloud ------------------------------------------------------------------------------------
 #
