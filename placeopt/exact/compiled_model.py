@@ -6,7 +6,7 @@ Objectives and rows of large coefficients are written in parts (`placeopt.exact.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -233,11 +233,15 @@ class CompiledModel:
         goal = self._goals[objective]
         return bound if isinstance(goal, int) else goal.value(leading, bound)
 
-    def within_sum(self, weights: Sequence[float], limits: Sequence[float]) -> Program:
+    def scale(self, weights: np.ndarray) -> float:
+        """Return by what a weighted sum is divided: a solver's tolerances are absolute."""
+        largest = float(np.abs(weights @ np.array(self.costs)).max(initial=0.0))
+        return float(2.0 ** max(0, math.ceil(math.log2(max(1.0, largest / _DELICATE)))))
+
+    def within_sum(self, weights: np.ndarray, limits: Sequence[float], scale: float) -> Program:
         """Return the program that minimises a weighted sum of the objectives within limits."""
-        cost = np.asarray(weights) @ np.array(self.costs)
-        size = max(1.0, float(np.abs(cost).max(initial=0.0)) / _DELICATE)
-        return replace(self.program, c=cost / size, row_upper=self._limited(limits))
+        cost = weights @ np.array(self.costs) / scale
+        return replace(self.program, c=cost, row_upper=self._limited(limits))
 
     def _limited(self, limits: Sequence[float]) -> np.ndarray:
         """Return the upper bounds of all rows, those of the objectives at their limits."""
@@ -387,19 +391,27 @@ class CompiledModel:
 
     def add(self, cuts: Sequence[Cut]) -> None:
         """Add rows that every plan of interest satisfies."""
-        self._add_rows(
-            [
-                ({self._column[id(v)]: value for v, value in cut.terms.items()}, cut.upper)
-                for cut in cuts
-            ]
+        self.add_rows(
+            ({self._column[id(v)]: value for v, value in cut.terms.items()}, cut.upper)
+            for cut in cuts
         )
 
-    def _add_rows(self, rows: Sequence[tuple[Mapping[int, float], float]]) -> None:
+    def add_rows(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add rows; each has arguments of `Growth.row`."""
+        rows = list(rows)
         for name in ("program", "_base"):
             growth = Growth(getattr(self, name))
             for row in rows:
                 growth.row(*row)
             setattr(self, name, growth.program())
+
+    def grow(self, fill: Callable[[Growth], None]) -> None:
+        """Add rows and whole columns to all questions; solutions are not checked against them."""
+        growth = Growth(self.program)
+        fill(growth)
+        self.program = growth.program()
+        more = self.program.shape[1] - len(self.costs[0])
+        self.costs = [np.pad(cost, (0, more)) for cost in self.costs]
 
     def add_tangents(self, x: np.ndarray) -> bool:
         """Add tangents of the squares that a solution has too low; False where none matters."""
@@ -409,7 +421,7 @@ class CompiledModel:
         if (missed <= self.precision.of(np.array(self.values(x)))).all():
             return False
         used = np.flatnonzero(low > low.max() * _SHARE_OF_LOWEST).tolist()
-        self._add_rows([tangent(self.squares[k], self.squares[k].length(x)) for k in used])
+        self.add_rows([tangent(self.squares[k], self.squares[k].length(x)) for k in used])
         return True
 
 

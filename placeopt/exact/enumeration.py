@@ -221,7 +221,6 @@ class _Search:
             main=self.main,
             solves=self.solves,
             failures=self.failures,
-            objectives=self.objectives,
             unresolved=self.unresolved,
         )
 

@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.fronts.dominance import minimal
-from placeopt.core.fronts.values import Objective
 from placeopt.core.goals import simplex
 
 
@@ -289,8 +288,6 @@ class Enumeration:
         Questions put to the oracle.
     failures : int
         Of these, how many the solver could not answer at all.
-    objectives : tuple of Objective
-        What the units are of, where that is not what was asked for.
     unresolved : ndarray or None, shape (objectives,)
         Points that differ by less may be missing; units.
     """
@@ -301,7 +298,6 @@ class Enumeration:
     main: int
     solves: int = 0
     failures: int = 0
-    objectives: tuple[Objective, ...] = ()
     unresolved: np.ndarray | None = None
 
     @property

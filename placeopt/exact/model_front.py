@@ -26,6 +26,7 @@ from placeopt.core.fronts.trace import Recorder, with_plain_traces
 from placeopt.core.fronts.values import (
     OWN_MODEL,
     InstanceName,
+    Objective,
     Plan,
     Point,
     Run,
@@ -41,6 +42,7 @@ from placeopt.exact.memory import STATUSES, Enumeration, Found
 from placeopt.exact.oracles import Oracle, Solution
 from placeopt.exact.pyomo_rows import MAX_UNITS, legal_value
 from placeopt.exact.solver_registry import (
+    DEFAULT,
     LIBRARIES,
     check_options,
     choose,
@@ -113,6 +115,13 @@ class ModelSearch:
             elif id(variable) not in used:
                 values[variable.name] = _plain(legal_value(variable))
         return {name: value for name, value in values.items() if value}
+
+    def solver(self, wanted: str | None, options: Mapping[str, Any] | None) -> str:
+        """Return the solver to ask: the wanted one, else the quickest, of the usual options."""
+        if wanted is None:
+            return DEFAULT if options else choose(self.compiled.program)
+        self.require_fit(wanted)
+        return wanted
 
     def require_fit(self, solver: str) -> None:
         """Raise unless a solver can take the questions of this model."""
@@ -373,20 +382,19 @@ class ModelSearch:
     def _front(self, search: Enumeration, facts: Mapping[str, Any]) -> Front:
         compiled = self.compiled
         bounds = self.bounds(search)
-        run = _run(self.budget, facts, search.status, self._reason(search), search.solves)
-        return Front(
+        return answer_of(
             self.instance,
-            tuple(
+            [
                 replace(goal.objective, step=None if compiled.rounding[k] else objective.step)
                 for k, (goal, objective) in numbered(
                     zip(self.goals, compiled.objectives, strict=True)
                 )
-            ),
+            ],
+            self.budget,
+            {**facts, "status": search.status, "reason": self._reason(search)},
+            search.solves,
             tuple(self._points(search)),
             tuple(map(tuple, bounds.tolist())) if np.isfinite(bounds).all() else (),
-            (run,),
-            None,
-            (run.parameters["reason"],),
         )
 
     def _points(self, search: Enumeration) -> Iterator[Point]:
@@ -437,22 +445,39 @@ def front_without_points(
 ) -> Front:
     """Return the front of a model that has no solution."""
     instance = InstanceName(OWN_MODEL, model.name, hashlib.sha256(model.name.encode()).hexdigest())
-    objectives = tuple(goal.objective for goal in goals)
-    run = _run(budget, facts, "infeasible", "; ".join(reasons), 0)
-    return Front(instance, objectives, (), (), (run,), None, tuple(reasons))
+    facts = {**facts, "status": "infeasible", "reason": "; ".join(reasons)}
+    front = answer_of(instance, [goal.objective for goal in goals], budget, facts, 0)
+    return replace(front, reasons=tuple(reasons))
 
 
-def _run(budget: Budget, facts: Mapping[str, Any], status: str, reason: str, solves: int) -> Run:
-    """Return the facts of a run; it is completed where it ended by itself."""
-    return Run(
-        METHOD,
+def answer_of(
+    instance: InstanceName,
+    objectives: Sequence[Objective],
+    budget: Budget,
+    facts: Mapping[str, Any],
+    solves: int,
+    points: Sequence[Point] = (),
+    bounds: Sequence[tuple[float, ...]] = (),
+) -> Front:
+    """Return what was found in a model, by one run; it is completed where it ended by itself.
+
+    Parameters
+    ----------
+    facts : mapping
+        Of the run: what was asked, ``question`` where that is no enumeration, ``solver``,
+        ``status`` and ``reason``.
+    """
+    run = Run(
+        facts.get("question", METHOD),
         None,
         budget.seconds,
         solver_calls=solves,
-        completed=status in ("complete", "extreme", "resolution", "grid", "infeasible"),
-        parameters={**facts, "status": status, "reason": reason},
+        completed=facts["status"] in ("complete", "extreme", "resolution", "grid", "infeasible"),
+        parameters=dict(facts),
         versions=versions((LIBRARIES[facts["solver"]], "pyomo")),
     )
+    reasons = (facts["reason"],)
+    return Front(instance, tuple(objectives), tuple(points), tuple(bounds), (run,), None, reasons)
 
 
 def _plain(value: float) -> float | int:
@@ -569,15 +594,12 @@ def enumerate(
     _check(start, jobs, max_points)
     budget = budget or budget_of(seconds, on_progress)
     goals = goals_of(model, objectives, steps, gap)
-    facts = {"solver": solver or "highs", "jobs": jobs, "options": dict(options or {})}
+    facts = {"solver": solver or DEFAULT, "jobs": jobs, "options": dict(options or {})}
     try:
         search = ModelSearch(model, goals, budget)
     except InfeasibleInstanceError as error:
         return front_without_points(model, goals, budget, facts, error.reasons)
-    if solver is not None:
-        search.require_fit(solver)
-    elif not options:
-        facts["solver"] = choose(search.compiled.program)
+    facts["solver"] = search.solver(solver, options)
     return search.run(facts, start, max_points, on_point)
 
 
@@ -599,10 +621,7 @@ def check_request(model: Any, solver: str | None, options: Mapping[str, Any] | N
             raise UsageError(f"variable {variable.name} is fixed and has no value; fix it at one")
     if solver is not None:
         require_solver(solver)
-    try:
-        check_options(solver or "highs", options or {})
-    except ValueError as error:
-        raise UsageError(f"{error}; see the list of options of the solver") from None
+    check_options(solver or DEFAULT, options or {})
 
 
 def _check(start: Any, jobs: int, max_points: int | None) -> None:

@@ -35,8 +35,6 @@ _SECOND_OPINIONS = ("highs", "scip")
 _DOUBTFUL = 1000
 #: Relative gap at which a weighted sum counts as least: it only has to give a good point.
 _SUM_GAP = 1e-4
-#: Costs of a sum are scaled down to this: a solver's tolerances are absolute.
-_LARGEST_COST = 1e5
 #: Rounding of a solver's bound of whole numbers, absolute and relative.
 _BOUND_ROUNDING = (1e-4, 1e-9)
 
@@ -180,94 +178,88 @@ class Oracle:
             An earlier answer contradicts what is known: ask another way.
         """
         deadline = self.budget.seconds + seconds
+        return self._surely(
+            lambda way: self._descend(objective, limits, way, deadline, start),
+            lambda answer: self.is_certain(answer, objective, limits),
+            np.eye(len(limits))[objective],
+            deadline,
+            careful,
+        )
+
+    def minimise_sum(
+        self,
+        weights: Sequence[float],
+        limits: Sequence[float],
+        *,
+        seconds: float,
+        start: Any,
+        exact: bool = False,
+        apart: float | None = None,
+    ) -> Answer:
+        """Minimise a weighted sum of the objectives, of which the answer's bound is.
+
+        Other arguments as of `minimise`.
+
+        Parameters
+        ----------
+        weights : sequence of float
+            Of at least 0.
+        exact : bool
+            As exactly as single objectives; else roughly: it only has to give a good point.
+        apart : float, optional
+            Difference below which two exact sums are one; by default what can be told.
+        """
+        compiled, deadline = self.compiled, self.budget.seconds + seconds
+        w = np.array(weights, dtype=float)
+        size, is_whole = compiled.scale(w), self._is_whole(w)
+        apart = apart or (0.9 if is_whole else self._resolution(w))
+        near = apart if is_whole else max(apart, _DOUBTFUL * self._resolution(w))
+        relative, absolute = (0.0, apart / size) if exact else (_SUM_GAP, 0.0)
+
+        def ask(way: Way) -> Answer:
+            answer = self._ask(
+                lambda: compiled.within_sum(w, limits, size),
+                w,
+                limits,
+                way,
+                deadline,
+                start,
+                relative_gap=relative,
+                absolute_gap=absolute,
+            )
+            if answer.status == "unbounded":
+                floors = [k for k in np.flatnonzero(w).tolist() if math.isinf(self.floors[k])]
+                raise UsageError(self._unbounded(floors[0] if floors else 0))
+            return replace(answer, bound=answer.bound * size)
+
+        if not exact:
+            return ask(Way(self.solver))
+        return self._surely(ask, lambda answer: _is_least(answer, w, near, is_whole), w, deadline)
+
+    def _surely(
+        self,
+        ask: Callable[[Way], Answer],
+        is_sure: Callable[[Answer], bool],
+        weights: np.ndarray,
+        deadline: float,
+        careful: bool = False,
+    ) -> Answer:
+        """Ask one way after the other until an answer is sure; else the surest is unknown."""
         answers: list[Answer] = []
         error: SolverError | None = None
         for way in self.ways(careful):
             try:
-                answers.append(self._descend(objective, limits, way, deadline, start))
+                answers.append(ask(way))
             except SolverError as reason:
                 error = reason
                 continue
-            if self.is_certain(answers[-1], objective, limits):
+            if is_sure(answers[-1]):
                 return answers[-1]
             if self._is_over(deadline):
                 break
         if not answers and error is not None:
             raise error
-        return _surest(answers, objective)
-
-    def minimise_sum(
-        self, weights: Sequence[float], limits: Sequence[float], *, seconds: float, start: Any
-    ) -> Answer:
-        """Minimise a weighted sum of the objectives roughly: it only has to give a good point.
-
-        Arguments as of `minimise`, with a positive weight of every objective; the bound of the
-        answer is on the sum.
-        """
-        return self._ask(
-            lambda: self.compiled.within_sum(weights, limits),
-            np.array(weights),
-            limits,
-            Way(self.solver),
-            self.budget.seconds + seconds,
-            start,
-            relative_gap=_SUM_GAP,
-            absolute_gap=0.0,
-        )
-
-    def least_sum(
-        self,
-        weights: Sequence[float],
-        limits: np.ndarray,
-        seconds: float,
-        start: Any,
-        apart: float | None = None,
-    ) -> Answer:
-        """Minimise a weighted sum of the objectives as exactly as single ones.
-
-        Parameters
-        ----------
-        apart : float, optional
-            Difference below which two sums are one; by default what can be told.
-        """
-        compiled, deadline = self.compiled, self.budget.seconds + seconds
-        w = np.array(weights, dtype=float)
-        cost = w @ np.array(compiled.costs)
-        largest = float(np.abs(cost).max(initial=0.0))
-        size = 2.0 ** max(0, math.ceil(math.log2(max(1.0, largest / _LARGEST_COST))))
-        is_whole = self._is_whole(w)
-        apart = apart or (0.9 if is_whole else self._resolution(w))
-        near = apart if is_whole else max(apart, _DOUBTFUL * self._resolution(w))
-        answers: list[Answer] = []
-        for way in self.ways(careful=False):
-            try:
-                answer = self._ask(
-                    lambda: replace(
-                        compiled.within_sum(w.tolist(), limits.tolist()), c=cost / size
-                    ),
-                    w,
-                    limits.tolist(),
-                    way,
-                    deadline,
-                    start,
-                    relative_gap=0.0,
-                    absolute_gap=apart / size,
-                )
-            except SolverError:
-                continue
-            if answer.status == "unbounded":
-                floors = [
-                    k for k in np.flatnonzero(w).tolist() if not math.isfinite(self.floors[k])
-                ]
-                raise UsageError(self._unbounded(floors[0] if floors else 0))
-            answer = replace(answer, bound=answer.bound * size)
-            if answer.status == "infeasible" or _is_least(answer, w, near, is_whole):
-                return answer
-            answers.append(answer)
-            if self._is_over(deadline):
-                break
-        points = [answer for answer in answers if answer.values is not None]
-        return replace((points or answers or [Answer("unknown")])[0], status="unknown")
+        return _surest(answers, weights)
 
     def _is_whole(self, weights: np.ndarray) -> bool:
         """Whether a sum takes whole numbers only."""
@@ -393,10 +385,6 @@ class Oracle:
     def _has_cuts(self) -> bool:
         return self.origin is not None and self.origin.cuts is not None
 
-    def is_cut_off(self, x: np.ndarray) -> bool:
-        """Whether a solution is no plan; rows that exclude it are added then."""
-        return self._has_cuts and self._plan_of(x) is None
-
     def _plan_of(self, x: np.ndarray) -> Plan | None:
         """Return the plan of a solution where it is asked for; None if it is none.
 
@@ -495,17 +483,17 @@ class Oracle:
         return result
 
 
-def _surest(answers: Sequence[Answer], objective: int) -> Answer:
+def _surest(answers: Sequence[Answer], weights: np.ndarray) -> Answer:
     """Return the best point of answers that are not certain, and the weakest bound."""
-    points = [(a.values[objective], k) for k, a in enumerate(answers) if a.values is not None]
+    points = [(float(weights @ a.values), k) for k, a in enumerate(answers) if a.values is not None]
     best = answers[min(points)[1]] if points else answers[-1]
     return replace(best, status="unknown", bound=min(answer.bound for answer in answers))
 
 
 def _is_least(answer: Answer, weights: np.ndarray, near: float, is_whole: bool) -> bool:
-    """Whether a sum attains its bound, but for what is near and rounding."""
+    """Whether a sum attains its bound, but for what is near and rounding, or none can."""
     if answer.status != "optimal" or answer.values is None:
-        return False
+        return answer.status == "infeasible"
     value, (absolute, relative) = float(weights @ answer.values), _BOUND_ROUNDING
     rounding = relative * abs(value) + (absolute if is_whole else 0.0)
     return value - answer.bound <= near + rounding

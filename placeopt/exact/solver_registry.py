@@ -13,17 +13,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from placeopt.core.errors import MissingExtraError, UnsupportedError, require_known
+from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError, require_known
 from placeopt.exact.cp_sat import CpSatEngine, WholeProgram
-from placeopt.exact.engines import Engine, HighsEngine, Reply, ScipEngine, Settings, new_highs
+from placeopt.exact.engines import Engine, HighsEngine, Reply, ScipEngine, Settings
 from placeopt.exact.program import Program
-
-if TYPE_CHECKING:
-    from placeopt.exact.program import Program
 
 
 @dataclass(frozen=True)
@@ -213,6 +210,8 @@ ENGINES: dict[str, Callable[..., Engine]] = {
     **_APPSI,
 }
 
+#: The solver that comes with placeopt.
+DEFAULT = "highs"
 #: Models with fewer columns are over before CP-SAT is imported; of models with more coefficients,
 #: those of the goals included, HiGHS solves as many in a second.
 _FEW_COLUMNS, _MANY_COEFFICIENTS = 20, 3000
@@ -288,31 +287,14 @@ def _is_network(program: Program) -> bool:
 
 
 def check_options(solver: str, options: Mapping[str, Any]) -> None:
-    """Raise a ValueError that names the first option which a solver refuses."""
+    """Raise a UsageError that names the first option which a solver refuses; some tell on a run."""
     for name, value in options.items():
+        zero, one = np.zeros(1), np.ones(1)
         try:
-            accepted = _accepts(solver, name, value)
+            program = Program(one, one[None], zero, one, zero, one, one)
+            ENGINES[solver](program, Settings(1.0, True, 0, 0.0, 0.0, False, {name: value}))
         except Exception:  # the interfaces of solvers raise errors of several kinds
-            accepted = False
-        if not accepted:
-            raise ValueError(f"{solver} refuses the option {name!r} with the value {value!r}")
-
-
-def _accepts(solver: str, name: str, value: Any) -> bool:
-    if solver == "scip":
-        import pyscipopt
-
-        pyscipopt.Model().setParam(name, value)
-        return True
-    if solver in INTERFACES:
-        return True  # found out when the solver runs
-    if solver == "cp-sat":
-        from ortools.sat.python import cp_model
-
-        setattr(cp_model.CpSolver().parameters, name, value)
-        return True
-    import highspy
-
-    highs = new_highs()
-    highs.setOptionValue("output_flag", False)
-    return bool(highs.setOptionValue(name, value) == highspy.HighsStatus.kOk)
+            raise UsageError(
+                f"{solver} refuses the option {name!r} with the value {value!r}; see the list of "
+                "options of the solver"
+            ) from None

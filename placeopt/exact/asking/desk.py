@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypedDict
 
 import numpy as np
@@ -13,12 +14,18 @@ import pyomo.environ as pyo
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, SolverError, UsageError
 from placeopt.core.fronts.front import Front
-from placeopt.core.fronts.values import InstanceName, Point, Run, Status, versions
+from placeopt.core.fronts.values import Point, Status
 from placeopt.exact.goals import Goal, goals_of, require_goal
 from placeopt.exact.memory import STATUSES, Answer, Found
-from placeopt.exact.model_front import ModelSearch, budget_of, check_request, front_without_points
+from placeopt.exact.model_front import (
+    ModelSearch,
+    answer_of,
+    budget_of,
+    check_request,
+    front_without_points,
+)
 from placeopt.exact.oracles import Oracle
-from placeopt.exact.solver_registry import LIBRARIES, choose
+from placeopt.exact.solver_registry import DEFAULT
 
 
 class How(TypedDict, total=False):
@@ -49,14 +56,6 @@ class UnansweredError(Exception):
     """The solver did not answer a question: the time is up, or it cannot."""
 
 
-@dataclass(frozen=True, eq=False)
-class Least:
-    """The least solution within limits, None where there is none, and a proven bound in units."""
-
-    found: Found | None
-    bound: float
-
-
 class Desk:
     """A model and its goals, at which one question after the other is asked.
 
@@ -77,12 +76,8 @@ class Desk:
         self.goals, self.budget, self.calls = goals, budget, 0
         self.count = len(goals)
         self.search = search = ModelSearch(model, [*goals, *more], budget)
-        solver, options = how.get("solver"), dict(how.get("options") or {})
-        if solver is not None:
-            search.require_fit(solver)
-        elif not options:
-            solver = choose(search.compiled.program)
-        self.solver = solver or "highs"
+        options = how.get("options")
+        self.solver = search.solver(how.get("solver"), options)
         self.compiled, self.precision = search.compiled, search.compiled.precision
         self.oracle = Oracle(
             self.compiled, budget, self.solver, options=options, origin=search.origin
@@ -102,20 +97,10 @@ class Desk:
 
     # -- questions ---------------------------------------------------------------------------------
 
-    def least(self, objective: int, limits: np.ndarray, start: Any = None) -> Least:
-        """Return the least value of a goal within limits; units."""
-        self.count_call()
-        try:
-            answer = self.oracle.minimise(
-                objective,
-                limits.tolist(),
-                seconds=self.budget.seconds_left,
-                start=start,
-                careful=False,
-            )
-        except SolverError as error:
-            raise UnansweredError from error
-        return self._believed(answer)
+    def least(self, objective: int, limits: np.ndarray, start: Any = None) -> Found | None:
+        """Return the least solution of a goal within limits in units, None where there is none."""
+        ask = partial(self.oracle.minimise, objective, limits.tolist(), start=start, careful=False)
+        return self._answer(ask)
 
     def least_sum(
         self,
@@ -124,17 +109,15 @@ class Desk:
         start: Any = None,
         *,
         apart: float | None = None,
-    ) -> Least:
-        """Return the least weighted sum of the goals within limits; units.
+    ) -> Found | None:
+        """Return the solution of least weighted sum of the goals within limits, as `least`.
 
         Sums that differ by less than `apart` are one; by default what can be told.
         """
-        self.count_call()
-        more = [0.0] * (len(self.free) - len(weights))
-        limits = self.free if limits is None else limits
-        left = self.budget.seconds_left
-        answer = self.oracle.least_sum([*weights, *more], limits, left, start, apart)
-        return self._believed(answer)
+        weights = [*weights, *[0.0] * (len(self.free) - len(weights))]
+        within = (self.free if limits is None else limits).tolist()
+        ask = partial(self.oracle.minimise_sum, weights, within, start=start, exact=True)
+        return self._answer(partial(ask, apart=apart))
 
     def count_call(self) -> None:
         """Count a question; raises where the time is up."""
@@ -142,23 +125,26 @@ class Desk:
             raise UnansweredError
         self.calls += 1
 
-    def _believed(self, answer: Answer) -> Least:
+    def _answer(self, ask: Callable[..., Answer]) -> Found | None:
+        self.count_call()
+        try:
+            answer = ask(seconds=self.budget.seconds_left)
+        except SolverError as error:
+            raise UnansweredError from error
         if answer.status == "infeasible":
-            return Least(None, math.inf)
+            return None
         result = None if answer.values is None else Found(answer.values, answer.payload)
-        if answer.status != "optimal":
+        if answer.status != "optimal" or result is None:
             if result is not None:
                 self.keep(result, "heuristic")
             raise UnansweredError
-        assert result is not None
-        return Least(result, answer.bound)
+        return result
 
     def efficient(self, found: Found) -> Found:
         """Return a solution that none beats, at least as good in everything."""
         limits = self.free.copy()
         limits[: self.count] = found.values[: self.count]
-        better = self.least_sum([1.0] * self.count, limits, found.payload).found
-        return found if better is None else better
+        return self.least_sum([1.0] * self.count, limits, found.payload) or found
 
     # -- the answer --------------------------------------------------------------------------------
 
@@ -214,7 +200,7 @@ def answered(
         plain = None if more is None else ModelSearch(model, goals, budget)
         desk = Desk(model, goals, budget, how, [] if more is None else more(goals))
     except InfeasibleInstanceError as error:
-        facts["solver"] = how.get("solver") or "highs"
+        facts["solver"] = how.get("solver") or DEFAULT
         return front_without_points(model, goals, budget, facts, error.reasons)
     instance = (plain or desk.search).instance
     try:
@@ -224,31 +210,11 @@ def answered(
         reason = STATUSES[status]
     if not desk.points and status == "complete":
         status, reason = "infeasible", STATUSES["infeasible"]
-    return _front(desk, instance, question, facts, status, reason)
-
-
-def _front(
-    desk: Desk,
-    instance: InstanceName,
-    question: str,
-    facts: Mapping[str, Any],
-    status: str,
-    reason: str,
-) -> Front:
-    ended = {"solver": desk.solver, "status": status, "reason": reason}
+    facts = {**facts, **desk.facts, "solver": desk.solver, "status": status, "reason": reason}
     shown = zip(desk.goals, desk.compiled.objectives, strict=False)
-    run = Run(
-        question,
-        None,
-        desk.budget.seconds,
-        solver_calls=desk.calls,
-        completed=status in ("complete", "infeasible"),
-        parameters={**facts, **desk.facts, **ended},
-        versions=versions((LIBRARIES[desk.solver], "pyomo")),
-    )
-    objectives = tuple(replace(goal.objective, step=units.step) for goal, units in shown)
-    points = tuple(replace(point, method=question) for point in desk.points)
-    return Front(instance, objectives, points, (), (run,), None, (reason,))
+    objectives = [replace(goal.objective, step=units.step) for goal, units in shown]
+    points = [replace(point, method=question) for point in desk.points]
+    return answer_of(instance, objectives, budget, facts, desk.calls, points)
 
 
 def numbers(

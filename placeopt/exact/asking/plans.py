@@ -5,24 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 import pyomo.environ as pyo
 
-from placeopt.core.errors import SolverError, UnsupportedError, UsageError
+from placeopt.core.errors import UnsupportedError, UsageError
 from placeopt.core.fronts.values import Point, Run
 from placeopt.exact.asking.desk import Desk, How, UnansweredError, answered, numbers
-from placeopt.exact.extreme import least_vertex
 from placeopt.exact.memory import STATUSES, Found
-from placeopt.exact.oracles import Solution
-from placeopt.exact.program import Growth, Program
-from placeopt.exact.solvers import solve
+from placeopt.exact.program import Growth
 
 #: A wished value is a multiple of the goal's step if it is this near, in steps.
 _NEAR = 1e-6
-#: A solver's tolerance where its usual one hides differences.
-_SMALL_TOLERANCE = 1e-9
+#: How far real values may be from wished ones, in units, where nearer ones could be told apart.
+_ROOM = 1e-9
 
 
 @dataclass(frozen=True)
@@ -137,98 +135,38 @@ class _Search:
         self._is_possible = bool((np.abs(units - np.round(units)) <= _NEAR)[whole].all())
         self.units = np.where(whole, np.round(units), units)
         room = desk.precision.accepted * desk.precision.of(self.units)
-        self.room = np.where(whole, 0.5, np.maximum(room, _SMALL_TOLERANCE))
-        self.excluded: list[np.ndarray] = []
+        self.room = np.where(whole, 0.5, np.maximum(room, _ROOM))
         self.seen: set[frozenset[tuple[str, Any]]] = set()
+        inner = np.where(whole, self.room, self.room / 2)  # real columns are moved to the ends
+        compiled.add_rows(
+            ({k: float(cost[k]) for k in np.flatnonzero(cost).tolist()}, value + room, value - room)
+            for cost, value, room in zip(compiled.costs, self.units, inner, strict=True)
+        )
 
     def next(self) -> Point | None:
         """Return a plan that was not there yet, None where there is none."""
+        desk, compiled = self.desk, self.desk.compiled
+        limits = np.where(desk.precision.whole, self.units, self.units + self.room)
         while self._is_possible:
-            x = self._solution()
-            if x is None:
+            found = desk.least_sum([0.0] * desk.count, limits)  # any solution
+            if found is None:
                 return None
-            point = self._point(x)
-            if point is None:
-                continue
-            self.excluded.append(x)
-            self._is_possible = bool(self._decisions.any())  # else it is the only one
+            if (np.abs(np.array(found.values) - self.units) > self.room).any():
+                raise UnansweredError
+            point = desk.point(Found(tuple(self.units.tolist()), found.payload), "heuristic")
+            decides = np.flatnonzero(compiled.integrality[: compiled.own_columns]).tolist()
+            self._is_possible = bool(decides)  # else it is the only one
+            compiled.grow(partial(self._exclude, found.payload.x, decides))
             key = frozenset(point.plan.items())
             if key not in self.seen:
                 self.seen.add(key)
                 return point
         return None
 
-    @property
-    def _decisions(self) -> np.ndarray:
-        """Which columns make a plan another one."""
-        decides = self.desk.compiled.integrality.copy()
-        decides[self.desk.compiled.own_columns :] = False
-        return decides
-
-    def _solution(self) -> np.ndarray | None:
-        """Return a solution that is not excluded, None where there is none."""
-        desk, program = self.desk, self._program()
-        for tolerance in (None, _SMALL_TOLERANCE):
-            desk.count_call()
-            try:
-                outcome = solve(
-                    program,
-                    desk.solver,
-                    budget=desk.budget,
-                    options=desk.oracle.options,
-                    tolerance=tolerance,
-                )
-            except SolverError as error:
-                raise UnansweredError from error
-            if outcome.status == "infeasible":
-                return None
-            if outcome.x is None:
-                raise UnansweredError
-            x = self._polished(program, outcome.x)[: desk.compiled.program.shape[1]]
-            apart = np.abs(np.array(desk.compiled.values(x)) - self.units)
-            if desk.compiled.keeps_rows(x) and (apart <= self.room).all():
-                return x
-        raise UnansweredError
-
-    def _polished(self, program: Program, x: np.ndarray) -> np.ndarray:
-        """Return a solution with its real columns at a vertex."""
-        if not self.desk.compiled.has_real_columns:
-            return x
-        whole = program.integrality
-        fixed = replace(
-            program,
-            col_lower=np.where(whole, x, program.col_lower),
-            col_upper=np.where(whole, x, program.col_upper),
-            integrality=np.zeros(len(x), dtype=bool),
-        )
-        vertex = least_vertex(fixed, [], self.desk.budget)
-        return x if vertex is None else vertex
-
-    def _point(self, x: np.ndarray) -> Point | None:
-        """Return a solution as a point; None where it is no plan, and rows were added."""
-        desk = self.desk
-        if desk.oracle.is_cut_off(x):
-            return None
-        return desk.point(Found(tuple(self.units.tolist()), Solution.of(x)), "heuristic")
-
-    def _program(self) -> Program:
-        """Return the program of all solutions of the vector that are not excluded."""
-        compiled = self.desk.compiled
-        limits = np.where(self.desk.precision.whole, self.units, self.units + self.room)
-        program = compiled.within(0, limits.tolist())
-        growth = Growth(replace(program, c=np.zeros(program.shape[1]), offset=0.0))
-        for cost, value, room in zip(compiled.costs, self.units, self.room, strict=True):
-            columns = np.flatnonzero(cost).tolist()
-            growth.row({k: float(cost[k]) for k in columns}, value + room, value - room)
-        for x in self.excluded:
-            self._exclude(growth, program, x)
-        return growth.program()
-
-    def _exclude(self, growth: Growth, program: Program, x: np.ndarray) -> None:
+    def _exclude(self, x: np.ndarray, decides: Sequence[int], growth: Growth) -> None:
         """Add rows that a solution breaks, and all with other whole numbers keep."""
-        terms: dict[int, float] = {}
-        least = 1.0
-        for k in np.flatnonzero(self._decisions).tolist():
+        program, terms, least = self.desk.compiled.program, dict[int, float](), 1.0
+        for k in decides:
             value, low, high = float(x[k]), float(program.col_lower[k]), float(program.col_upper[k])
             if low == high:
                 continue

@@ -97,10 +97,9 @@ def _answer(
     sums = iter(range(desk.count, len(names)))
     for level in levels:
         objective = next(sums) if len(level) > 1 else names.index(level[0][0])
-        least = desk.least(objective, limits, None if last is None else last.payload)
-        if least.found is None:
+        last = desk.least(objective, limits, None if last is None else last.payload)
+        if last is None:
             return
-        last = least.found
         share = max(shares.get(name, 0.0) for name, _ in level)
         limits[objective] = _limit(desk, objective, last.values[objective], share)
     assert last is not None
@@ -243,7 +242,7 @@ def reference_point(
 
 def _find_nearest(desk: Desk, wished: np.ndarray, weights: np.ndarray) -> None:
     """Find the nearest point and its distance."""
-    near = desk.least(desk.count, desk.free).found
+    near = desk.least(desk.count, desk.free)
     if near is None:
         return
     compiled, count = desk.compiled, desk.count
@@ -257,7 +256,7 @@ def _find_nearest(desk: Desk, wished: np.ndarray, weights: np.ndarray) -> None:
     whole = desk.precision.whole[:count]
     limits[:count] = np.where(whole, np.floor(limits[:count] + 1e-9), limits[:count])
     scaled = weights * units
-    best = desk.least_sum((scaled / scaled.max()).tolist(), limits, near.payload).found
+    best = desk.least_sum((scaled / scaled.max()).tolist(), limits, near.payload)
     desk.keep(best or near)
     values = np.array((best or near).values[:count]) * units + constants
     desk.facts["distance"] = float((weights * (values - wished)).max())
@@ -363,11 +362,11 @@ def _all_of_two(desk: Desk) -> None:
 def _best(desk: Desk, first: int) -> Found | None:
     """Return the point that is best in one goal, and of these in the other."""
     limits = desk.free.copy()
-    best = desk.least(first, limits).found
+    best = desk.least(first, limits)
     if best is None:
         return None
     limits[first] = best.values[first]
-    return desk.least(1 - first, limits, best.payload).found or best
+    return desk.least(1 - first, limits, best.payload) or best
 
 
 def _between(desk: Desk, left: Found, right: Found) -> Found | None:
@@ -379,7 +378,7 @@ def _between(desk: Desk, left: Found, right: Found) -> Found | None:
     weights = (int(down) // shared, int(across) // shared)
     limits = desk.free.copy()
     limits[:2] = right.values[0] - 1, left.values[1] - 1
-    result = desk.least_sum(weights, limits).found
+    result = desk.least_sum(weights, limits)
     if result is None or _weighted(weights, result) > _weighted(weights, left):
         return None
     return result
@@ -401,7 +400,7 @@ def _extreme(desk: Desk, enough: np.ndarray | float | None) -> None:
         scaled = weights / weights.max()
         values = np.array([point.values for point in met] or [(0.0,) * desk.count])
         apart = _SHARE * float(scaled @ np.maximum(1.0, np.ptp(values, axis=0)))
-        result = desk.least_sum(scaled.tolist(), apart=apart).found
+        result = desk.least_sum(scaled.tolist(), apart=apart)
         if result is None:
             return None
         if (weights == 0).any():
