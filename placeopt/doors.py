@@ -7,10 +7,9 @@ else of placeopt imports what is behind a door.
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 
 from placeopt.core.door import Door
-from placeopt.core.spec import load
+from placeopt.core.spec import load, records
 
 #: Our packages that are doors.
 PACKAGES = ("kubernetes", "backtest")
@@ -20,7 +19,7 @@ PACKAGES = ("kubernetes", "backtest")
 def doors() -> tuple[Door, ...]:
     """Return the doors: ours first, then those of other distributions; of one name the first."""
     results = [load(f"placeopt.{name}:DOOR") for name in PACKAGES]
-    results += [point.load() for point in entry_points(group="placeopt.doors")]
+    results += records("placeopt.doors", Door)
     named: dict[str, Door] = {}
     for door in results:
         named.setdefault(door.name, door)

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache, partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from placeopt.core.budget import DEFAULT_EVALUATIONS, Budget
 from placeopt.core.errors import (
     DocumentError,
     UnsupportedError,
-    UsageError,
     did_you_mean,
     require_known,
 )
@@ -33,7 +31,7 @@ from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName
 from placeopt.core.interfaces import build_encoder, build_sequence
 from placeopt.core.problem import Problem, keyword_defaults, require_minimised
-from placeopt.core.spec import ADDED, DEFAULT_SECONDS, Method, ProblemSpec, Role, load
+from placeopt.core.spec import ADDED, DEFAULT_SECONDS, Method, ProblemSpec, Role, load, records
 
 #: Our problem packages.
 PACKAGES = ("temporal", "edge_cloud", "rolling_update", "multi_cluster", "rescheduling")
@@ -139,34 +137,11 @@ SMALL_BITS, FEW_BITS, EXACT_SHARE = 24, 12, 0.5
 def installed() -> dict[str, ProblemSpec]:
     """Return the problems of this and other distributions by kind, ours first."""
     results = [load(f"placeopt.{name}:SPEC") for name in PACKAGES]
-    results += _offered("placeopt.problems", ProblemSpec)
+    results += records("placeopt.problems", ProblemSpec)
     kinds: dict[str, ProblemSpec] = {}
     for spec in results:  # of two problems of one kind the first stands: ours
         kinds.setdefault(spec.kind, spec)
     return kinds
-
-
-@cache
-def _offered(group: str, kind: type[Any]) -> list[Any]:
-    """Return what other distributions offer.
-
-    Raises
-    ------
-    UsageError
-        Names the entry point that cannot be loaded, or is of another kind.
-    """
-    results = []
-    for point in entry_points(group=group):
-        where = f"entry point {point.name!r} of {group}, {point.value}"
-        try:
-            entry = point.load()
-        except Exception as error:  # whatever a module of somebody else raises
-            shown = f"{type(error).__name__}: {error}"
-            raise UsageError(f"{where}, cannot be loaded: {shown}") from error
-        if not isinstance(entry, kind):
-            raise UsageError(f"{where}, is {entry!r:.60}; it has to be a {kind.__name__}")
-        results.append(entry)
-    return results
 
 
 def specs() -> dict[str, ProblemSpec]:
@@ -260,7 +235,7 @@ def methods() -> dict[str, MethodEntry]:
     >>> methods()["bin-plans"].problems
     ('temporal',)
     """
-    generic = [*GENERIC, *_offered("placeopt.methods", Method)]
+    generic = [*GENERIC, *records("placeopt.methods", Method)]
     results = {m.name: MethodEntry(m.name, m.summary, needs=m.needs) for m in generic}
     for kind, spec in specs().items():
         served = [m for m in generic if m.serves(spec)]

@@ -162,3 +162,15 @@ def test_every_door_names_what_exists() -> None:
 def test_what_a_door_has_not_is_said() -> None:
     with pytest.raises(UnsupportedError, match="wall has no next steps"):
         Door(name="wall").load("next_steps")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("lines = linez:DOOR", "entry point 'lines' of placeopt.doors, linez:DOOR, cannot be load"),
+        ("lines = lines:Told", "it has to be a Door"),
+    ],
+)
+def test_one_that_cannot_be_loaded_is_named(tmp_path: Path, entry: str, said: str) -> None:
+    done = installed(tmp_path, tmp_path, entry)("import", "--help", ends=2)
+    assert said in done.stderr and "Traceback" not in done.stderr

@@ -152,7 +152,7 @@ def test_a_method_says_what_it_needs(problem: lamps.Lamps, monkeypatch: Any) -> 
     with pytest.raises(UnsupportedError, match="neither 'bounds' nor 'model'"):
         placeopt.solve(problem, "auto", certify=True)
     odd = Method("odd", "lamps:odd", "needs what nobody has", needs="encodr")
-    monkeypatch.setattr(registry, "_offered", lambda group, kind: [odd] * (kind is Method))
+    monkeypatch.setattr(registry, "records", lambda group, kind: [odd] * (kind is Method))
     with pytest.raises(UnsupportedError, match="no member of ProblemSpec; did you mean 'enc"):
         placeopt.solve("toy", "odd")
 

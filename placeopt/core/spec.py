@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import entry_points
-from typing import Any, Literal, TypeAlias, get_args
+from functools import cache, partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
-from placeopt.core.errors import MissingExtraError, UnsupportedError
+from placeopt.core.errors import MissingExtraError, UnsupportedError, UsageError
 
 #: What a method is for: a search or an exact method answers best; a bound proves; a baseline is a
 #: simple rule that others are compared with; a published method is a paper's own, kept as printed.
@@ -25,6 +26,8 @@ DEFAULT_SECONDS = 50.0
 #: ``"module:name"``, or the object itself where it stands in a notebook.
 Entry: TypeAlias = Any
 
+_R = TypeVar("_R")
+
 
 def load(entry: Entry) -> Any:
     """Return what ``"module:name"`` stands for; ``"module"`` alone is the module.
@@ -39,13 +42,46 @@ def load(entry: Entry) -> Any:
 
 
 @cache
-def offered(group: str, prefix: str = "") -> dict[str, str]:
-    """Return what installed distributions offer: name without its prefix -> ``"module:name"``."""
+def offered(group: str, prefix: str = "") -> dict[str, Callable[[], Any]]:
+    """Return what installed distributions offer: name without its prefix -> what loads it.
+
+    It raises a `UsageError` that names the entry point, where that cannot be loaded.
+    """
     return {
-        point.name.removeprefix(prefix): point.value
+        point.name.removeprefix(prefix): partial(_loaded, point)
         for point in entry_points(group=group)
         if point.name.startswith(prefix)
     }
+
+
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:  # whatever a module of somebody else raises
+        told = f"{type(error).__name__}: {error}"
+        raise UsageError(f"{_place(point)}, cannot be loaded: {told}") from error
+
+
+def _place(point: EntryPoint) -> str:
+    return f"entry point {point.name!r} of {point.group}, {point.value}"
+
+
+@cache
+def records(group: str, kind: type[_R]) -> list[_R]:
+    """Return the records of a kind that installed distributions offer.
+
+    Raises
+    ------
+    UsageError
+        Names the entry point that cannot be loaded, or is of another kind.
+    """
+    results = []
+    for point in entry_points(group=group):
+        entry = _loaded(point)
+        if not isinstance(entry, kind):
+            raise UsageError(f"{_place(point)}, is {entry!r:.60}; it has to be a {kind.__name__}")
+        results.append(entry)
+    return results
 
 
 @dataclass(frozen=True)
@@ -228,14 +264,14 @@ class ProblemSpec:
         """
         if name == "own":
             return self.load("encoder")
-        others = {
-            **offered("placeopt.encodings", f"{self.kind}."),
-            **(self.load("encodings") if self.has("encodings") else {}),
-        }
-        if name not in others:
-            legal = ", ".join(["own", *others])
-            raise UnsupportedError(f"{self.kind} has no encoding {name!r}; it has {legal}")
-        return load(others[name])
+        declared = self.load("encodings") if self.has("encodings") else {}
+        others = offered("placeopt.encodings", f"{self.kind}.")
+        if name in declared:
+            return load(declared[name])
+        if name in others:
+            return others[name]()
+        legal = ", ".join(dict.fromkeys(["own", *declared, *others]))
+        raise UnsupportedError(f"{self.kind} has no encoding {name!r}; it has {legal}")
 
     @property
     def class_name(self) -> str:

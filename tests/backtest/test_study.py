@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,8 +70,7 @@ def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         __import__(file.stem)
         return sys.modules[file.stem].Own  # type: ignore[attr-defined]
 
-    point = SimpleNamespace(name="own", load=load)
-    monkeypatch.setattr(policies, "entry_points", lambda group: [point])
+    monkeypatch.setattr(policies, "offered", lambda group: {"own": load})
     yield write_code
     sys.modules.pop(file.stem, None)
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Offer the entry points of papers/pyproject.toml while the tests of a module run."""
     from placeopt import cli, doors, registry
-    from placeopt.core.spec import offered
+    from placeopt.core.spec import offered, records
 
     with (ROOT / "papers" / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
@@ -31,7 +31,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for line in (f"[{group}]", *(f"{name} = {value}" for name, value in points.items()))
     ]
     (facts / "entry_points.txt").write_text("\n".join(lines) + "\n")
-    caches = (offered, doors.doors, registry.installed, registry._offered, cli._built, cli._command)
+    caches = (offered, doors.doors, registry.installed, records, cli._built, cli._command)
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
         for cached in caches:

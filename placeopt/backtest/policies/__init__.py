@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from placeopt.backtest.policies.base import Policy
 from placeopt.backtest.room import RULES
 from placeopt.core.errors import UsageError, did_you_mean, require_known
-from placeopt.core.spec import load
+from placeopt.core.spec import load, offered
 
 #: Our policies.
 OWN = {
@@ -28,7 +27,7 @@ _UNITS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 
 def names() -> list[str]:
     """Return the names of all policies."""
-    return [*OWN, *(p.name for p in entry_points(group="placeopt.policies") if p.name not in OWN)]
+    return list(dict.fromkeys([*OWN, *offered("placeopt.policies")]))
 
 
 def policy_of(text: str) -> Policy:
@@ -96,14 +95,11 @@ def _settings(text: str) -> tuple[Callable[..., Policy], dict[str, Any]]:
 
 
 def _class(name: str) -> Callable[..., Policy]:
-    if name in OWN:
-        result: Callable[..., Policy] = load(OWN[name])
-        return result
-    for point in entry_points(group="placeopt.policies"):
-        if point.name == name:
-            own: Callable[..., Policy] = point.load()
-            return own
-    raise UsageError(f"there is no policy {name!r}; {did_you_mean(name, names())}")
+    others = offered("placeopt.policies")
+    if name not in OWN and name not in others:
+        raise UsageError(f"there is no policy {name!r}; {did_you_mean(name, names())}")
+    result: Callable[..., Policy] = load(OWN[name]) if name in OWN else others[name]()
+    return result
 
 
 def _value(key: str, text: str, default: Any) -> Any:

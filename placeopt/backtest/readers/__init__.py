@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,6 +34,7 @@ from placeopt.backtest.trace import (
 )
 from placeopt.core.errors import DocumentError, did_you_mean
 from placeopt.core.files.tables import CellError, TableRow, cell, decimal, rows
+from placeopt.core.spec import offered
 from placeopt.doors import doors
 
 
@@ -60,9 +60,9 @@ def read(folder: Path, prices: Path | None = None) -> ClusterTrace:
 def _readers() -> Iterator[Callable[[Path], ClusterTrace | None]]:
     """Yield functions that return a trace, or None where they do not know what is there."""
     yield from_tables
-    modules = [point.load() for point in entry_points(group="placeopt.trace_readers")]
-    for module in (prometheus, *modules):
-        yield partial(_read_by, module)
+    yield partial(_read_by, prometheus)
+    for read in offered("placeopt.trace_readers").values():
+        yield partial(_read_by, read())
     yield from (door.load("traces") for door in doors() if door.traces)
 
 
