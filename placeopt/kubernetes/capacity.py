@@ -402,13 +402,13 @@ def allowed(
     """
     existing: dict[Hashable, frozenset[str]] = {}
     reached: dict[Hashable, frozenset[str]] = {}  # volumes are many, their zones few
-    several = len({_system(node) for node in nodes.values()}) > 1
+    several, everywhere = len({_system(node) for node in nodes.values()}) > 1, frozenset(nodes)
     result = []
     for unit in found:
         claims = (
             claims_of(cluster, unit.namespace, unit.name, unit.spec) if unit.spec.volumes else []
         )
-        legal = frozenset(nodes)
+        legal = everywhere
         with tolerated():
             system = _system_of(unit, nodes) if several else ""
             specs = [claim.spec for claim in claims if claim.spec is not None]
