@@ -23,7 +23,7 @@ import numpy as np
 from harness import ROOT, Benchmark, section, shares, table, timed
 
 sys.path.insert(1, str(ROOT / "benchmarks" / "kubernetes"))
-from fleets import FLEETS, imported
+from fleets import FLEETS, imported, many_machines
 from made_clusters import prices as wild_prices
 from make_cluster import cluster, prices
 from wild_clusters import wild_cluster
@@ -44,11 +44,14 @@ PARTS: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "descents": (repack, "_descents", lambda *_: iter(())),
     "searches from the best plan": (repack._Search, "go_on", lambda *_: None),
     "returning": (Consolidation, "targets_of_few_starts", lambda *_: iter(())),
+    "ends of few starts": (repack, "_to_the_corners", lambda *_: iter(())),
     "the quick bound": (bounds, "_counted", lambda *_: 0),
     "the program": (repack, "cheapest_end", lambda p, *_, **__: end_state.EndState(0, None)),
 }
 #: Parts that plans of least cost, and fronts, know.
-FOR_PLANS = tuple(part for part in PARTS if part not in ("returning", "the program"))
+FOR_PLANS = tuple(
+    part for part in PARTS if part not in ("returning", "ends of few starts", "the program")
+)
 FOR_FRONTS = tuple(
     part for part in PARTS if part not in ("descents", "searches from the best plan")
 )
@@ -88,10 +91,10 @@ def imported_from(objects: list[Any], table_of_prices: str, file: str) -> Rollin
     return problem
 
 
-def fleet(*size: int) -> RollingUpdate:
+def fleet(*size: int, **told: Any) -> RollingUpdate:
     """Return a fleet with machines to buy."""
     with tempfile.TemporaryDirectory() as name:
-        problem: Any = imported(Path(name), *size)
+        problem: Any = imported(Path(name), *size, **told)
     return problem
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,11 +51,31 @@ COLUMNS = (
 )
 
 
-def candidates() -> str:
+Machine = tuple[str, int, str, float, float | None, int]
+
+
+def many_machines() -> list[Machine]:
+    """Return 130 machine types: 13 families, ten sizes of each, a core for less where it is old."""
+    # Family, USD/h a core, GiB a core.
+    families = (
+        *(("m5", 0.048, 4), ("m5a", 0.043, 4), ("m6i", 0.048, 4), ("m6g", 0.0385, 4)),
+        *(("c5", 0.0425, 2), ("c5a", 0.0385, 2), ("c6i", 0.0425, 2), ("c6g", 0.034, 2)),
+        *(("r5", 0.063, 8), ("r5a", 0.0565, 8), ("r6i", 0.063, 8), ("r6g", 0.0504, 8)),
+        ("t3", 0.0416, 4),
+    )
+    sizes = (1, 2, 4, 8, 12, 16, 24, 32, 48, 64)
+    return [
+        (f"{name}.{cores}", cores, f"{gib * cores}Gi", round(price * cores, 4), None, 8)
+        for name, price, gib in families
+        for cores in sizes
+    ]
+
+
+def candidates(machines: Sequence[Machine] = MACHINES) -> str:
     """Return the table of machines, as `--candidates` reads it; general and batch pool."""
     columns = "machine_type,cpu,memory,on_demand_usd_per_hour,spot_usd_per_hour,count"
     lines = [f"{columns},zone,region,labels,taints,reserved_cpu,reserved_memory"]
-    for kind, cores, memory, price, spot, count in MACHINES:
+    for kind, cores, memory, price, spot, count in machines:
         base = f"{kind},{cores},{memory},{price},{spot or ''},{count},{ZONES},us-east-1"
         lines.append(f"{base},pool=general,,110m,1600Mi")
         lines.append(f"{base},pool=batch,pool=batch:NoSchedule,110m,1600Mi")
@@ -62,13 +83,20 @@ def candidates() -> str:
 
 
 def imported(
-    folder: Path, nodes: int, pods: int, seed: int, *, buy: bool = True, **wishes: Any
+    folder: Path,
+    nodes: int,
+    pods: int,
+    seed: int,
+    *,
+    buy: bool = True,
+    machines: Sequence[Machine] = MACHINES,
+    **wishes: Any,
 ) -> Any:
     """Import a cluster without StatefulSets; return the instance, with candidates to `buy`."""
     made = cluster(nodes, pods, seed, rules=True)
     made["items"] = [item for item in made["items"] if not _is_stateful(item)]
     files = {"cluster.json": json.dumps(made), "prices.json": json.dumps(prices())}
-    for name, text in (files | {"candidates.csv": candidates()}).items():
+    for name, text in (files | {"candidates.csv": candidates(machines)}).items():
         (folder / name).write_text(text, encoding="utf-8")
     rules = MovingRules(policy=MissingRequests.parse(["error"]))
     options = ImportOptions(name="fleet", rules=rules, any_architecture=buy, **wishes)

@@ -24,7 +24,7 @@ from harness import Benchmark, shown, table
 
 from placeopt import registry
 from placeopt.rolling_update.end_state import lowest_price
-from placeopt.rolling_update.every_state import cheapest_reached
+from placeopt.rolling_update.every_state import reached
 from placeopt.rolling_update.repack import cheapest_plan
 
 Document = dict[str, Any]
@@ -276,7 +276,7 @@ def main() -> None:
     run = Benchmark(__file__, __doc__, "numba", "scipy", clusters=200)
     counts, rows, missed = {4: 0.35, 5: 0.35, 6: 0.3}, [], []
     first: Any = registry.from_document(next(d for s in range(9) if (d := drawn(s, 4))))
-    cheapest_plan(first), cheapest_reached(first.arrays)  # compiled before times are taken
+    cheapest_plan(first), reached(first.arrays)  # compiled before times are taken
     sums = np.zeros(3, dtype=int)
     for nodes, share in counts.items():
         results = []

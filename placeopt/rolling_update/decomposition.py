@@ -7,6 +7,7 @@ plan with a hop (one start more) or with a stop, joins the proven bounds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +27,7 @@ from placeopt.exact.epsilon_constraint import too_short_to_load
 from placeopt.exact.memory import Enumeration, Found
 from placeopt.exact.oracles import Oracle, Solution
 from placeopt.rolling_update.bounds import bound_vectors
-from placeopt.rolling_update.end_state import EndState, cheapest_end
+from placeopt.rolling_update.end_state import EndState, cheapest_end, floors
 from placeopt.rolling_update.model import static_size
 from placeopt.rolling_update.order import Reach, plan_moves
 from placeopt.rolling_update.problem import RollingUpdate
@@ -81,7 +82,8 @@ def decomposition(
     """
     max_moves = fewest(max_moves, task.problem.goal_limits.get("starts"))
     limited = max_moves is not None or min_saving_per_move > 0
-    search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited)
+    level = math.inf if max_moves is None else max_moves
+    search = _Decomposition(task, solver=solver, max_hops=max_hops, limited=limited, level=level)
     search.run(restarts, task.start, max_coefficients)
     kept = worthwhile(task, search.choice(), max_moves, min_saving_per_move)
     front = task.front(
@@ -129,6 +131,8 @@ class _Decomposition:
     solver: str = "highs"
     max_hops: int | None = None
     limited: bool = False
+    #: Starts of which the cheapest plan is asked for.
+    level: float = math.inf
     #: Whether time that is left after a share of it is for more quick plans.
     further: bool = True
     plans: list[Plan] = field(default_factory=list)
@@ -170,8 +174,8 @@ class _Decomposition:
     @cached_property
     def floors(self) -> np.ndarray:
         """The bounds that need no enumeration, in the objectives asked for."""
-        unstopped = cheapest_end(self.problem, _END_SHARE * self.budget.seconds_left, stops=False)
-        return bound_vectors(self.problem, self.objectives, self.end.lowest, unstopped.lowest)
+        seconds = _END_SHARE * self.budget.seconds_left
+        return floors(self.problem, self.objectives, seconds, self.level)
 
     def _is_open(self) -> bool:
         """Return whether the front of a trade-off lacks proofs, and there is time left."""
@@ -188,7 +192,7 @@ class _Decomposition:
         enough = None if trade else lowest
         self.plans = [p.plan for p in start.points] if start is not None else []
         wanted = self.problem, self.budget, self.seed, restarts, self.max_hops
-        for plan in plans(*wanted, trade=trade):
+        for plan in plans(*wanted, trade=trade, level=self.level):
             self.plans.append(plan)
             values = self._values(plan)  # at once: a time limit is for the referee, too
             if values is not None and (values[0], values[2]) == (enough, 0.0):

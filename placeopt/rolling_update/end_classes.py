@@ -123,6 +123,8 @@ class World:
         self.fine = [len(np.unique(d[d >= 0])) == (d >= 0).sum() for d in self.domain]
         self.classes = self._classes(free)
         self.stuck = self._stuck_checks()
+        #: Starts where nothing stays at home that may leave it.
+        self.most_starts = len(free) + int(a.mandatory[a.stuck].sum())
 
     def total(self, k: int) -> int:
         """Return how many copies counter k counts at most."""
@@ -229,6 +231,32 @@ class World:
             groups[key].append(n)
         return [np.array(nodes) for nodes in groups.values()]
 
+    def worthwhile(self, below: float) -> list[np.ndarray]:
+        """Return the kinds of nodes that ends cheaper than `below` need.
+
+        A node to buy is not among them where another kind costs no more, has no less room, may host
+        as much and is in the same place, and so many of it that an end with all costs too much.
+        """
+        a, kept, others = self.a, list[np.ndarray](), defaultdict[bytes, list[int]](list)
+        hosts = np.array([one.host for one in self.classes], dtype=bool).reshape(-1, len(a.price))
+        coarse = self.domain[~np.array(self.fine, dtype=bool)]
+        sunk = int(a.price[self.forced].sum())
+        kinds = self.kinds()
+        room = [int(self.left[nodes[0]].sum()) for nodes in kinds]
+        for k in sorted(range(len(kinds)), key=lambda k: (a.price[kinds[k][0]], -room[k], k)):
+            n = kinds[k][0]
+            alone = [(c, d) for c, d in enumerate(self.domain[:, n]) if self.fine[c] and d >= 0]
+            if a.candidate[n] and not self.fixed[n] and not any(self.base[c][d] for c, d in alone):
+                key = coarse[:, n].tobytes() + (self.domain[:, n] < 0).tobytes()
+                better = others[key + a.limits.amount[:, n].tobytes()]
+                fits = (self.left[better] >= self.left[n]).all(axis=1)
+                if (fits & (hosts[:, better] >= hosts[:, [n]]).all(axis=0)).any():
+                    continue
+                if sunk + len(kinds[k]) * a.price[n] >= below:
+                    better.append(int(n))
+            kept.append(kinds[k])
+        return kept
+
     def _is_special(self, n: int) -> bool:
         """Return whether something may be on node n that could not start there."""
         return any(one.home[n] and (one.forgiven or not one.host[n]) for one in self.classes)
@@ -238,3 +266,14 @@ class World:
         full = (self.a.initial_load[nodes] / np.maximum(1, self.a.capacity[nodes])).sum(axis=1)
         order: np.ndarray = nodes[np.argsort(-full, kind="stable")]
         return order
+
+    def most_resting_first(self, nodes: np.ndarray) -> np.ndarray:
+        """Return nodes by how much may rest there, most first."""
+        order: np.ndarray = nodes[np.argsort(-self._resting[nodes], kind="stable")]
+        return order
+
+    @cached_property
+    def _resting(self) -> np.ndarray:
+        """How many microservices may rest on each node, (N,)."""
+        none = np.zeros(len(self.a.price), dtype=np.int64)
+        return sum((one.home for one in self.classes), none)

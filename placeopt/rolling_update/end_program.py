@@ -7,27 +7,48 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placeopt.rolling_update.end_classes import Check, PodClass, World
 from placeopt.rolling_update.rules import APART, NO_LIMIT, TOGETHER
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
 #: Nodes of branch and bound at most, and these times variables; a limit in seconds would not give
 #: the same bound twice.
 _MAX_BRANCHES, _BRANCHES, _FEW_BRANCHES = 2000, 400_000, 20_000
+#: Nodes of branch and bound of an easy program, times variables.
+EASY = 20_000
 #: Levels of the fewest copies of a domain that are variables each.
 _MOST_LEVELS = 12
 #: What `scipy.optimize.milp` says.
 _OPTIMAL, _INFEASIBLE = 0, 2
+#: Of CP-SAT, in its own time, which does not depend on the machine.
+_CP_SAT_TIME = 5.0
 
 #: The least and most of a sum of variables.
 Row = tuple[float, float, Mapping[int, int]]
 
 
+class Answer(NamedTuple):
+    """A solution, if there is one, a bound of the sum that was minimized, and what is proven."""
+
+    x: np.ndarray | None
+    bound: float
+    optimal: bool
+    infeasible: bool
+    branches: int = 0
+
+
 class EndProgram:
-    """The program over bins, each one node or the nodes of one kind."""
+    """The program over bins, each one node or the nodes of one kind.
+
+    HiGHS solves it; CP-SAT where that is asked for and installed.
+    """
 
     def __init__(
         self,
@@ -36,8 +57,11 @@ class EndProgram:
         seconds: float = math.inf,
         *,
         least_hosts: Mapping[int, int] | None = None,
+        cp_sat: bool = False,
     ):
         self.world, self.bins, self.seconds = world, list(bins), seconds
+        self.is_easy = False  #: Whether the last price was proven within few branches.
+        self.by_cp_sat = cp_sat and find_spec("ortools") is not None
         self.lower: list[int] = []
         self.upper: list[int] = []
         self.rows: list[Row] = []
@@ -361,10 +385,9 @@ class EndProgram:
 
     def _asked(
         self, cost: Mapping[int, float], rows: Sequence[Row] = (), branches: int = _BRANCHES
-    ) -> Any:
+    ) -> Answer:
         """Minimize a sum under all rows, and some more."""
-        from scipy.optimize import Bounds, LinearConstraint, milp  # takes a third of a second
-        from scipy.sparse import csr_array
+        from scipy.sparse import csr_array  # takes a third of a second
 
         rows, count = [*self.rows, *rows], len(self.lower)
         first = np.cumsum([0, *(len(terms) for _, _, terms in rows)])
@@ -374,7 +397,11 @@ class EndProgram:
         least, most = np.array([row[:2] for row in rows]).reshape(-1, 2).T
         goal = np.zeros(count)
         goal[list(cost)] = list(cost.values())
-        return milp(
+        if self.by_cp_sat:
+            return self._by_cp_sat(goal, matrix, least, most)
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        answer = milp(
             goal,
             constraints=[LinearConstraint(matrix, least, most)] if rows else (),
             integrality=np.ones(count),
@@ -385,16 +412,36 @@ class EndProgram:
                 "time_limit": self.seconds,
             },
         )
+        bound = -math.inf if answer.mip_dual_bound is None else answer.mip_dual_bound
+        proven = answer.status == _OPTIMAL, answer.status == _INFEASIBLE
+        return Answer(answer.x, bound, *proven, answer.get("mip_node_count") or 0)
 
-    def solve(self) -> tuple[float, np.ndarray | None]:
-        """Return a price that no end beats, infinite where there is none, and the best solution."""
-        if not self.lower:  # nothing is left to choose
-            return self.sunk, np.empty(0)
-        answer = self._asked(self._prices)
-        bound = answer.mip_dual_bound
-        if answer.status == _INFEASIBLE:
+    def _by_cp_sat(
+        self, goal: np.ndarray, matrix: csr_array, least: np.ndarray, most: np.ndarray
+    ) -> Answer:
+        from placeopt.exact.program import Program
+        from placeopt.exact.solvers import solve
+
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        program = Program(goal, matrix, least, most, lower, upper, np.array(True))
+        options = {"max_deterministic_time": _CP_SAT_TIME}
+        found = solve(program, "cp-sat", seconds=self.seconds, options=options)
+        return Answer(found.x, found.bound, found.status == "optimal", found.status == "infeasible")
+
+    def solve(
+        self, starts: float = math.inf, branches: int = _BRANCHES
+    ) -> tuple[float, np.ndarray | None]:
+        """Return a price that no end beats, infinite where there is none, and the best solution.
+
+        Only ends that at most so many `starts` reach count.
+        """
+        rows = [] if math.isinf(starts) else [self._with_at_home(starts)]
+        answer = self._asked(self._prices, rows, branches)
+        bound = answer.bound
+        self.is_easy = answer.optimal and answer.branches * len(self.lower) <= EASY
+        if answer.infeasible:
             return math.inf, None
-        if bound is None or not np.isfinite(bound):
+        if not np.isfinite(bound):
             return 0, answer.x
         return self.sunk + self.unit * math.ceil(bound - 1e-6 * max(1.0, abs(bound))), answer.x
 
@@ -411,8 +458,7 @@ class EndProgram:
         a = self.world.a
         room = (a.capacity / np.maximum(1, a.capacity.max(axis=0)))[:, :2].sum(axis=1)
         cost = {j: -float(room[self.bins[b][0]]) for b, j in self.paid.items()}
-        answer: np.ndarray | None = self._asked(cost, self._at_most(price), _FEW_BRANCHES).x
-        return answer
+        return self._asked(cost, self._at_most(price), _FEW_BRANCHES).x
 
     def _at_most(self, price: int) -> list[Row]:
         return [(-np.inf, (price - self.sunk) // self.unit, self._prices)]
@@ -426,30 +472,60 @@ class EndProgram:
 
     def is_possible(self) -> bool | None:
         """Return whether there is any solution; None: not known."""
-        if not self.lower:
-            return True
         answer = self._asked({})
-        return False if answer.status == _INFEASIBLE else None if answer.x is None else True
+        return False if answer.infeasible else None if answer.x is None else True
+
+    # -- starts --------------------------------------------------------------------------------
+
+    @cached_property
+    def _at_home(self) -> list[int]:
+        """The variables that count what stays at home; what does not start anew and is paid for.
+
+        Of nodes that are alike at most what rests on so many of them as are paid.
+        """
+        stay: list[int] = []
+        for b, nodes in enumerate(self.bins):
+            rests = np.array([self.world.classes[c].home[nodes] for c in self.of_bin[b]])
+            own = []
+            for c, home in zip(self.of_bin[b], rests.reshape(-1, len(nodes)), strict=True):
+                if home.any():
+                    own.append(self._variable(min(int(home.sum()), self.upper[self.at[c, b]])))
+                    self._row({own[-1]: 1, self.at[c, b]: -1}, 0)
+            if own and b in self.paid:
+                each = np.sort(rests.sum(axis=0))[::-1]
+                for most in np.unique(each).tolist():  # the next node has no more than that
+                    row = {**dict.fromkeys(own, 1), self.paid[b]: -most}
+                    self._row(row, int((each - most)[each > most].sum()))
+            stay += own
+        return stay
+
+    def _with_at_home(self, starts: float) -> Row:
+        """Return the row of ends that at most so many starts reach."""
+        return (self.world.most_starts - starts, np.inf, dict.fromkeys(self._at_home, 1))
+
+    def starts(self, x: np.ndarray) -> int:
+        """Return how many starts a solution takes at least."""
+        return self.world.most_starts - sum(round(x[j]) for j in self._at_home)
+
+    def of_few_starts(
+        self, price: int, branches: int = _BRANCHES
+    ) -> tuple[np.ndarray | None, bool]:
+        """Return the solution of at most this price that fewest starts reach.
+
+        And whether that is proven: none needs fewer, or there is none.
+        """
+        answer = self._asked(dict.fromkeys(self._at_home, -1), self._at_most(price), branches)
+        return answer.x, answer.optimal or answer.infeasible
 
     def with_most_at_home(self, price: int) -> tuple[np.ndarray | None, bool]:
         """Return an end of at most this price that few starts reach, (M,); every bin is a node.
 
         And whether that is proven: no such end needs fewer, or there is none.
         """
-        stay: list[int] = []
-        for (c, b), j in self.at.items():
-            home = int(self.world.classes[c].home[self.bins[b]].sum())
-            if home:
-                here = self._variable(min(home, self.upper[j]))
-                self._row({here: 1, j: -1}, 0)
-                stay.append(here)
-        if not self.lower:
-            return self._decoded(np.empty(0)), True
-        answer = self._asked(dict.fromkeys(stay, -1), self._at_most(price))
-        node = None if answer.x is None else self._decoded(answer.x)
-        return node, answer.status in (_OPTIMAL, _INFEASIBLE)
+        x, proven = self.of_few_starts(price)
+        return None if x is None else self.decoded(x), proven
 
-    def _decoded(self, x: np.ndarray) -> np.ndarray:
+    def decoded(self, x: np.ndarray) -> np.ndarray:
         """Return the node of every microservice in a solution; what can stay at home does."""
         node = self.world.a.stays_on.copy()
         for c, one in enumerate(self.world.classes):

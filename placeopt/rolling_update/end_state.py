@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from placeopt.core.fronts.dominance import minimal
+from placeopt.core.fronts.values import Objective
 from placeopt.rolling_update.arrays import UpdateArrays
-from placeopt.rolling_update.bounds import lower_bound
+from placeopt.rolling_update.bounds import bound_vectors, lower_bound
 from placeopt.rolling_update.encoder import may_end
 from placeopt.rolling_update.end_classes import World
-from placeopt.rolling_update.end_program import EndProgram
-from placeopt.rolling_update.every_state import cheapest_reached
+from placeopt.rolling_update.end_program import EASY, EndProgram
+from placeopt.rolling_update.every_state import Reached, reached
 from placeopt.rolling_update.problem import RollingUpdate
 
 #: Products of classes and nodes up to which every node is a kind by itself, up to which nodes are
@@ -31,6 +34,9 @@ from placeopt.rolling_update.problem import RollingUpdate
 _EACH_NODE, _PACKED, _LARGEST = 1500, 12_000, 12_000
 #: Sets of nodes that are packed at most, and packings that make one cut stronger.
 _SETS, _PACKINGS = 12, 6
+#: Corners of the front of price and starts at most, and of large programs, and these times
+#: variables; where there are more starts, some are left out.
+_CORNERS, _FEW_CORNERS, _VARIABLES = 40, 3, 12_000
 #: Seconds below which nothing but the quick bound is asked for.
 _LEAST_SECONDS = 0.5
 
@@ -47,6 +53,8 @@ class EndState(NamedTuple):
         found.
     exact : bool
         Whether no end is cheaper, nor reached by fewer starts at that price.
+    easy : bool
+        Whether the program took few branches.
     steps : list of (microservice, node), optional
         A way there that stops nothing, where it is known.
     """
@@ -54,13 +62,31 @@ class EndState(NamedTuple):
     lowest: int
     node: np.ndarray | None
     exact: bool = False
+    easy: bool = False
     steps: list[tuple[int, int]] | None = None
+
+
+class EndFront(NamedTuple):
+    """What is known of the front of price and starts.
+
+    Attributes
+    ----------
+    bounds : list of (price, starts)
+        Every plan costs at least the price of one of them, in units of ``1 / price_scale``, and
+        takes at least its starts. Empty: nothing is known.
+    ends : list of (node, steps)
+        Legal ends, int arrays (M,), and ways there that stop nothing, None where none is known.
+    """
+
+    bounds: list[tuple[int, int]]
+    ends: list[tuple[np.ndarray, list[tuple[int, int]] | None]]
 
 
 #: What is known of instances, by their arrays: with stops, and without, and whether an end was
 #: looked for; and what moves reach.
 _KNOWN: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, bool], EndState]] = WeakKeyDictionary()
-_REACHED: WeakKeyDictionary[UpdateArrays, EndState] = WeakKeyDictionary()
+_REACHED: WeakKeyDictionary[UpdateArrays, list[Reached]] = WeakKeyDictionary()
+_FRONTS: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, float], EndFront]] = WeakKeyDictionary()
 
 
 def cheapest_end(
@@ -81,7 +107,8 @@ def cheapest_end(
             return known[key]
     began = time.perf_counter()
     found = _cheapest_end(problem, seconds, stops, below)
-    found = _first_of_their_kind(problem.arrays, found)
+    if found.node is not None:
+        found = found._replace(node=_first_of_their_kind(problem.arrays, found.node))
     in_time = _LEAST_SECONDS <= seconds and time.perf_counter() - began < seconds
     if in_time:  # else more time might find more
         known[stops, found.lowest < below] = found
@@ -93,25 +120,84 @@ def reached_end(problem: RollingUpdate, seconds: float = math.inf) -> EndState:
 
     Where moves reach few states all of them are met.
     """
-    found = _REACHED.get(problem.arrays)
-    if found is None:
-        met = None if problem.infeasibility() else cheapest_reached(problem.arrays)
-        if met is None:
-            return cheapest_end(problem, seconds, stops=False)
-        found = _REACHED[problem.arrays] = EndState(met.price, met.node, True, met.steps)
-    return found
+    met = _reached(problem)
+    if not met:
+        return cheapest_end(problem, seconds, stops=False)
+    return EndState(met[0].price, met[0].node, exact=True, steps=met[0].steps)
 
 
-def _first_of_their_kind(a: UpdateArrays, found: EndState) -> EndState:
+def _reached(problem: RollingUpdate) -> list[Reached]:
+    """Return the front of what moves reach without a stop, the cheapest first; or nothing."""
+    if problem.arrays not in _REACHED:
+        _REACHED[problem.arrays] = [] if problem.infeasibility() else reached(problem.arrays)
+    return _REACHED[problem.arrays]
+
+
+def end_front(
+    problem: RollingUpdate,
+    seconds: float = math.inf,
+    *,
+    stops: bool = True,
+    level: float = math.inf,
+) -> EndFront:
+    """Return the front of price and starts of ends; without `stops` of plans that stop nothing.
+
+    Where corners are many some are left out, but not the cheapest end of at most `level` starts.
+    """
+    known = _FRONTS.setdefault(problem.arrays, {})
+    if (stops, level) not in known:
+        known[stops, level] = _end_front(problem, seconds, stops, level)
+    return known[stops, level]
+
+
+def _end_front(problem: RollingUpdate, seconds: float, stops: bool, level: float) -> EndFront:
+    a, end = problem.arrays, cheapest_end(problem, seconds, stops=stops)
+    if not stops and (met := _reached(problem)):
+        return EndFront([one[:2] for one in met], [one[2:] for one in met])
+    if a.tight_flows or a.survival.room or not end.easy or seconds < _LEAST_SECONDS:
+        return EndFront([], [])  # the program knows too little, or knows it too late
+    world = World(a)
+    least_hosts = {} if stops else world.least_hosts
+    if not stops and not least_hosts:
+        return end_front(problem, seconds, level=level)
+    return _Search(problem, world, seconds, least_hosts).front(end, level)
+
+
+def floors(
+    problem: RollingUpdate, objectives: Sequence[Objective], seconds: float, level: float = math.inf
+) -> np.ndarray:
+    """Return the lower-bound set of `bounds.bound_vectors`, with what the program proves.
+
+    Returns
+    -------
+    float array (k, objectives)
+    """
+    lowest, unstopped = (cheapest_end(problem, seconds, stops=s).lowest for s in (True, False))
+    quick = bound_vectors(problem, objectives, lowest, unstopped)
+    every = end_front(problem, seconds, level=level).bounds
+    free = end_front(problem, seconds, stops=False, level=level).bounds or every
+    kinds = [(free, 0)] if free is every else [(free, 0), (every or [(lowest, 0)], 1)]
+    scale = problem.arrays.price_scale
+    rows = [(price / scale, starts, stops, 0) for own, stops in kinds for price, starts in own]
+    if not rows:
+        return quick
+    proven = np.array(rows, dtype=float)[:, problem.columns(objectives)]
+    return minimal(np.maximum(quick[:, None], proven[None]).reshape(-1, len(objectives)))
+
+
+def _first_of_their_kind(
+    a: UpdateArrays, node: np.ndarray, kinds: list[np.ndarray] | None = None
+) -> np.ndarray:
     """Return the same end where the first of nodes that are alike and to be bought are bought."""
-    if found.node is None or not a.candidate.any():
-        return found
+    if not a.candidate.any():
+        return node
     name = np.arange(len(a.price))
-    for nodes in World(a).kinds():
+    for nodes in World(a).kinds() if kinds is None else kinds:
         nodes = nodes[a.candidate[nodes]]
-        unused = ~np.isin(nodes, found.node)
+        unused = ~np.isin(nodes, node)
         name[nodes[np.argsort(unused, kind="stable")]] = nodes
-    return found._replace(node=name[found.node])
+    renamed: np.ndarray = name[node]
+    return renamed
 
 
 def wider_end(
@@ -164,6 +250,28 @@ def _cheapest_end(problem: RollingUpdate, seconds: float, stops: bool, below: fl
     return _Search(problem, world, seconds, least_hosts, below=below).run()
 
 
+def _halved(low: float, high: float, level: float) -> float:
+    """Return the number of starts in a part that is looked at next; `level` comes first."""
+    if low <= level < high:
+        return level
+    return high if math.isinf(high) or high - low < 2 else (low + high) // 2
+
+
+def _least_at(least: Mapping[float, float], starts: float) -> float:
+    """Return the price that is known of at most so many starts."""
+    return max(price for most, price in least.items() if most >= starts)
+
+
+def _staircase(least: Mapping[float, float]) -> Iterator[tuple[int, int]]:
+    """Yield (price, starts) of the least prices of at most so many starts, the cheapest first."""
+    price, levels = 0.0, sorted((most for most in least if most >= 0), reverse=True)
+    for most, fewer in zip(levels, [*levels[1:], -1], strict=True):
+        price = max(price, least[most])
+        if math.isinf(price):
+            return
+        yield int(price), int(fewer) + 1
+
+
 class _Search:
     """Kinds say which nodes, and these are packed one by one."""
 
@@ -177,38 +285,93 @@ class _Search:
         below: float = math.inf,
     ):
         self.problem, self.world, self.seconds = problem, world, seconds
-        self.least_hosts, self.evenly, self.below = least_hosts, evenly, below
+        self.least_hosts, self.evenly = least_hosts, evenly
+        #: Only cheaper ends are looked for.
+        self.below = below
+        a, node = world.a, world.a.stays_on
+        if not a.drain[node[~a.removed]].any() and may_end(a, node):
+            self.below = min(below, round(a.cost(node) * a.price_scale) + 1)
 
-    def _program(self, bins: list[np.ndarray]) -> EndProgram:
-        return EndProgram(self.world, bins, self.seconds, least_hosts=self.least_hosts)
+    def _program(self, bins: list[np.ndarray], *, packs: bool = False) -> EndProgram:
+        """Return the program; of chosen nodes, where it packs, by CP-SAT if that is there."""
+        least = self.least_hosts
+        return EndProgram(self.world, bins, self.seconds, least_hosts=least, cp_sat=packs)
+
+    def _bins(self) -> tuple[list[np.ndarray], bool]:
+        """Return the bins of the first program, and whether each is a node."""
+        kinds = self.world.worthwhile(self.below)
+        each = [np.array([n]) for n in np.sort(np.concatenate([np.empty(0, int), *kinds]))]
+        small = len(self.world.classes) * len(each) <= _EACH_NODE
+        return each if small else kinds, small
+
+    def front(self, end: EndState, level: float) -> EndFront:
+        """Return the front of price and starts, as far as effort allows.
+
+        Of what is open the widest part is halved, so that what is known is spread over all of it.
+        """
+        (bins, small), began, found = self._bins(), time.perf_counter(), EndFront([], [])
+        program = self._program(bins)
+        #: The least price of at most so many starts, and from which to which more may be met.
+        least, parts = {math.inf: float(end.lowest)}, [(0.0, math.inf)]
+        for _ in range(min(_CORNERS, max(_FEW_CORNERS, _VARIABLES // len(program.lower)))):
+            if not parts or time.perf_counter() - began > self.seconds:
+                break
+            low, high = part = max(parts, key=lambda part: part[1] - part[0])
+            parts.remove(part)
+            most = _halved(low, high, level)
+            bound, x = program.solve(most, EASY)
+            least[most] = max(bound, _least_at(least, most))
+            if x is not None:
+                price = program.cost(x)
+                x, certain = program.of_few_starts(price, EASY)
+            if math.isinf(bound):  # no end takes so few starts
+                parts += [(most + 1, high)] if most < high else []
+                continue
+            if x is None or not certain:
+                break  # what takes long once would do so again
+            starts = program.starts(x)
+            least[starts - 1] = max(least.get(starts - 1, 0), price + program.unit)
+            parts += [(low, starts - 1)] if low < starts else []
+            parts += [(most + 1, high)] if most < high and _least_at(least, high) < price else []
+            node = program.decoded(x) if small else self._packed_of_few_starts(program, x)
+            if node is not None and may_end(self.world.a, node):
+                found.ends.append((_first_of_their_kind(self.world.a, node, bins), None))
+        found.bounds.extend(_staircase(least))
+        return found
+
+    def _packed_of_few_starts(self, program: EndProgram, x: np.ndarray) -> np.ndarray | None:
+        """Return an end on the nodes that a solution pays, those where most rests."""
+        nodes = self._chosen(program, program.paid_in(x), self.world.most_resting_first)
+        if len(self.world.classes) * len(nodes) > _PACKED:
+            return None
+        return self._program(nodes, packs=True).with_most_at_home(program.cost(x))[0]
 
     def run(self) -> EndState:
         """Return the cheapest end that is found."""
-        world = self.world
-        each = [np.array([n]) for n in np.flatnonzero(world.real).tolist()]
-        small = len(world.classes) * len(each) <= _EACH_NODE
-        bins = each if small else world.kinds()
+        world, (bins, small) = self.world, self._bins()
         if len(world.classes) * len(bins) > _LARGEST:
             return EndState(lower_bound(self.problem), None)
-        program, proven, lowest = self._program(bins), True, 0
+        program, proven, lowest, easy = self._program(bins), True, 0, False
         for k in range(1 if small else _SETS):
             bound, x = program.solve()
+            easy = easy or (k == 0 and program.is_easy)
             if k == 0 and (x is None or program.cost(x) > bound or world.a.survival.room):
                 lowest = lower_bound(self.problem)  # else the program knows all that this knows
-            if proven and math.isfinite(bound):
-                lowest = max(lowest, int(bound))
+            if proven and min(bound, self.below) < math.inf:
+                lowest = max(lowest, int(min(bound, self.below)))
             if x is None or lowest >= self.below:
                 break
             found, certain, paid = self._packed(program, x, small)
             if found is not None:
                 if not may_end(world.a, found):
                     return EndState(lowest, None)
-                return EndState(lowest, found, small and certain and program.cost(x) == lowest)
+                exact = small and certain and program.cost(x) == lowest
+                return EndState(lowest, found, exact, easy)
             if not paid:
                 break
             proven = proven and certain
             self._cut(program, paid)
-        return EndState(lowest, None)
+        return EndState(lowest, None, easy=easy)
 
     def _packed(
         self, program: EndProgram, x: np.ndarray, small: bool
@@ -226,16 +389,21 @@ class _Search:
         nodes = self._chosen(program, paid)
         if len(self.world.classes) * len(nodes) > _PACKED:
             return None, False, {}
-        packed = self._program(nodes)
+        packed = self._program(nodes, packs=True)
         for k in self.evenly:
             packed.spread_evenly(k, self.least_hosts[k])
         return *packed.with_most_at_home(cost), paid
 
-    def _chosen(self, program: EndProgram, paid: dict[int, int]) -> list[np.ndarray]:
+    def _chosen(
+        self,
+        program: EndProgram,
+        paid: dict[int, int],
+        ordered: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> list[np.ndarray]:
         """Return nodes by themselves: so many of each kind that host most now, and the others."""
-        result: list[np.ndarray] = []
+        result, ordered = list[np.ndarray](), ordered or self.world.fullest_first
         for b, nodes in enumerate(program.bins):
-            order = self.world.fullest_first(nodes)[: paid.get(b, len(nodes))]
+            order = ordered(nodes)[: paid.get(b, len(nodes))]
             result += [np.array([n]) for n in order.tolist()]
         return result
 
@@ -246,7 +414,7 @@ class _Search:
         while parts and left:
             part, left = parts.pop(), left - 1
             more = {b: len(program.bins[b]) if b in part else n for b, n in paid.items()}
-            if self._program(self._chosen(program, more)).is_possible() is False:
+            if self._program(self._chosen(program, more), packs=True).is_possible() is False:
                 paid = more
                 few = {b: count for b, count in few.items() if b not in part}
             elif len(part) > 1:

@@ -7,6 +7,7 @@ that are alike have only changed places.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -23,17 +24,19 @@ _SPREAD = 1_000_003
 
 
 class Reached(NamedTuple):
-    """The cheapest end that moves reach without a stop; of equal ones that of fewest starts.
+    """An end that moves reach without a stop.
 
     Attributes
     ----------
     price : int
         In units of ``1 / price_scale``.
+    starts : int
     node : int array (M,)
     steps : list of (microservice, node)
     """
 
     price: int
+    starts: int
     node: np.ndarray
     steps: list[tuple[int, int]]
 
@@ -54,68 +57,73 @@ class _Fleet(NamedTuple):
     leaves: np.ndarray  # (N,) is no domain any more once it is left for good
 
 
-def cheapest_reached(a: UpdateArrays) -> Reached | None:
-    """Return the cheapest end that moves reach without a stop, None where that is not known.
+def reached(a: UpdateArrays) -> list[Reached]:
+    """Return the front of price and starts that moves reach without a stop, the cheapest first.
 
-    Nodes to buy, limits, losses, latencies and replicas that go are not looked at: not known.
+    It is empty where that is not known: nodes to buy, limits, losses, latencies and replicas that
+    go are not looked at. It is empty, too, where no end is reached.
     """
     odd = a.candidate.any() or a.limits.any or a.survival.asked or a.survival.room or a.tight_flows
     pairs = len(a.home) * len(a.price)
     if odd or a.removed.any() or pairs == 0 or pairs * len(a.home) > _WORK:
-        return None
+        return []
     fleet = _fleet(a)
     most = min(_MOST, _WORK // pairs)
     states, starts, before, made, met = _meet(fleet, a.packed_rules, most)
     if met > most:
-        return None
+        return []
     count = len(a.home)
     places = np.empty((met, count), dtype=np.int64)
     started = np.empty((met, count), dtype=bool)
     places[:, fleet.number] = states[:met, :count]
     started[:, fleet.number] = states[:met, count : 2 * count]
-    best = _cheapest(a, places, started, starts[:met])
-    if best is None:
-        return None
-    price, k = best
-    slots = []
-    while before[k] >= 0:
-        if made[k, 0] >= 0:
-            slots.append(made[k].tolist())
-        k = int(before[k])
-    return _followed(a, fleet, price, slots[::-1])
+    found = []
+    for price, k in _front(a, places, started, starts[:met]):
+        slots, at = [], k
+        while before[at] >= 0:
+            if made[at, 0] >= 0:
+                slots.append(made[at].tolist())
+            at = int(before[at])
+        node, steps = _followed(a, fleet, slots[::-1])
+        found.append(Reached(price, int(starts[k]), node, steps))
+    return found
 
 
-def _cheapest(
+def _front(
     a: UpdateArrays, places: np.ndarray, started: np.ndarray, starts: np.ndarray
-) -> tuple[int, int] | None:
-    """Return the least price of a legal end, and the state of fewest starts that has it."""
+) -> Iterator[tuple[int, int]]:
+    """Yield each price of a legal end that takes fewer starts than cheaper ones, and its state."""
     used = np.zeros((len(places), len(a.price)), dtype=bool)
     np.put_along_axis(used, places, True, axis=1)
-    price = used @ a.price
+    price, least = used @ a.price, np.inf
     away = a.drain[places]
     due = away.any(axis=1) | (a.mandatory & ~started).any(axis=1)
     for value in np.unique(price[~due]).tolist():
-        own = np.flatnonzero(~due & (price == value))
+        own = np.flatnonzero(~due & (price == value) & (starts < least))
         own = own[rules.num_broken(a.packed_rules, places[own], ~started[own]) == 0]
         for k in own[np.argsort(starts[own], kind="stable")].tolist():
             load = np.zeros_like(a.capacity)
             np.add.at(load, places[k], a.new)
             if (load <= a.capacity)[: a.num_real].all():
-                return value, k
-    return None
+                least = starts[k]
+                yield value, k
+                break
 
 
 def _followed(
-    a: UpdateArrays, fleet: _Fleet, price: int, slots: list[tuple[int, int, int]]
-) -> Reached:
-    """Return the end after moves of a microservice, or one like it, from a node to a node."""
+    a: UpdateArrays, fleet: _Fleet, slots: list[tuple[int, int, int]]
+) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """Return the end, (M,), and the steps, of moves from a node to a node.
+
+    Each moves a microservice, or one like it.
+    """
     node, steps = a.home.copy(), list[tuple[int, int]]()
     for slot, source, to in slots:
         like = fleet.number[fleet.alike == fleet.alike[slot]]
         m = int(like[node[like] == source][0])
         steps.append((m, to))
         node[m] = to
-    return Reached(price, node, steps)
+    return node, steps
 
 
 def _fleet(a: UpdateArrays) -> _Fleet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from itertools import count as counted
 from typing import Annotated, Any
 
@@ -17,9 +18,16 @@ from placeopt.core.fronts.trace import RunSnapshot
 from placeopt.core.fronts.values import Plan
 from placeopt.core.goals import fewest
 from placeopt.core.task import Candidate, Task
-from placeopt.rolling_update.bounds import bound_vectors, lower_bound
+from placeopt.rolling_update.bounds import lower_bound
 from placeopt.rolling_update.encoder import RollingUpdateEncoder
-from placeopt.rolling_update.end_state import EndState, cheapest_end, reached_end, wider_end
+from placeopt.rolling_update.end_state import (
+    EndState,
+    cheapest_end,
+    end_front,
+    floors,
+    reached_end,
+    wider_end,
+)
 from placeopt.rolling_update.order import STATES, plan_moves
 from placeopt.rolling_update.packing.consolidation import Consolidation, TargetDeployment
 from placeopt.rolling_update.problem import RollingUpdate
@@ -38,6 +46,8 @@ _OF_FEW_STARTS, _MORE_EFFORT = 100, 4
 _STALE = 25
 #: Share of the time left that each program of the cheapest end may take.
 _FOR_THE_END = 0.15
+#: Share of it that the corners of cost and starts may take.
+_FOR_CORNERS = 0.3
 #: Share of the time left that a descent may take then.
 _DESCENDING = 0.6
 
@@ -77,23 +87,25 @@ def repack(
     Every packing is repaired by shifts and swaps; nodes that resist, and all of large instances,
     are emptied by exchanges. Every order is direct if one is found, else has hops, else stops.
     Where no plan is feasible the one that breaks least is kept, with the reasons. The front carries
-    the bounds of `bound_vectors`, so that its gap is known.
+    the bounds of `end_state.floors`, so that its gap is known.
     """
     max_moves = fewest(max_moves, task.problem.goal_limits.get("starts"))
     limited = max_moves is not None or min_saving_per_move > 0
     trade = limited or [o.name for o in task.objectives] != ["node_cost"]
     wanted = task.problem, task.budget, task.seed, restarts, max_hops
     result, feasible = [], False
-    for plan in plans(*wanted, trade=trade):
+    level = math.inf if max_moves is None else max_moves
+    for plan in plans(*wanted, trade=trade, level=level):
         result.append(plan)
         feasible |= task.judge(plan).feasible  # at once: a time limit is for the referee, too
     if not feasible:
         result += last_resorts(task.problem)
     kept = worthwhile(task, result, max_moves, min_saving_per_move)
+    seconds = _FOR_THE_END * task.budget.seconds_left
     return task.front(
         map(Candidate, kept),
         method="repack",
-        bounds=bound_vectors(task.problem, task.objectives).tolist(),
+        bounds=floors(task.problem, task.objectives, seconds, level).tolist(),
         completed=not task.budget.out_of_time,
         parameters={
             "restarts": restarts,
@@ -113,17 +125,22 @@ def plans(
     max_hops: int | None = None,
     *,
     trade: bool = True,
+    level: float = math.inf,
 ) -> Iterator[Plan]:
     """Yield the empty plan, those to the cheapest end, and of descents the cheapest of each first.
 
-    Without `trade` only the cheapest deployment of each descent is ordered, and stops are used as a
-    last resort only. The other parameters are those of `repack`.
+    To trade, those to the cheapest ends of few starts come before descents, that of at most `level`
+    starts among them. Without `trade` only the cheapest deployment of each descent is ordered, and
+    stops are used as a last resort only. The other parameters are those of `repack`.
     """
     made: list[Plan] = [{"steps": []}]
     yield made[0]
     if problem.infeasibility():
         return
-    for plan in _to_the_end(problem, max_hops, seed, trade, _FOR_THE_END * budget.seconds_left):
+    first = [_to_the_end(problem, max_hops, seed, trade, _FOR_THE_END * budget.seconds_left)]
+    if trade:
+        first.append(_to_the_corners(problem, max_hops, seed, budget, level))
+    for plan in chain.from_iterable(first):
         if plan not in made:
             budget.spend(1)
             made.append(plan)
@@ -158,6 +175,21 @@ def _to_the_end(
     end = cheapest_end(problem, seconds).node
     if end is not None:
         yield from _orders(problem, end, max_hops, seed, trade)
+
+
+def _to_the_corners(
+    problem: RollingUpdate, max_hops: int | None, seed: int, budget: Budget, level: float
+) -> Iterator[Plan]:
+    """Yield plans to the corners of the front of cost and starts that the program knows."""
+    for stops in (False, True):
+        time = _FOR_CORNERS * budget.seconds_left
+        for node, steps in end_front(problem, time, stops=stops, level=level).ends:
+            if budget.exhausted:
+                return
+            if steps is not None and max_hops is None:
+                yield problem.plan(steps)
+            else:
+                yield from _orders(problem, node, max_hops, seed, trade=True)
 
 
 def further_plans(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,20 @@ from rolling_updates import GONE, Deployment, State
 
 import placeopt
 from placeopt import registry
-from placeopt.rolling_update import end_state
+from placeopt.core.fronts.dominance import minimal
+from placeopt.rolling_update import end_program, end_state
 from placeopt.rolling_update.bounds import lower_bound
-from placeopt.rolling_update.end_classes import _fewest_by_numbers, fewest_hosts
-from placeopt.rolling_update.end_state import cheapest_end
-from placeopt.rolling_update.every_state import cheapest_reached
+from placeopt.rolling_update.end_classes import World, _fewest_by_numbers, fewest_hosts
+from placeopt.rolling_update.end_program import EndProgram
+from placeopt.rolling_update.end_state import cheapest_end, end_front, floors
+from placeopt.rolling_update.every_state import reached
 from placeopt.rolling_update.repack import cheapest_plan
 
 Document = dict[str, Any]
 
 
-def cheapest(document: Document) -> tuple[float, float] | None:
-    """Return the least price of a legal end, and the fewest starts at it: every end is tried."""
+def every_end(document: Document) -> list[tuple[float, float]]:
+    """Return the price and the starts of every legal end."""
     deployment, found = Deployment(document), list[tuple[float, float]]()
     choices = []
     for application, m in deployment.services:
@@ -44,7 +47,12 @@ def cheapest(document: Document) -> tuple[float, float] | None:
         shut = {n for n, row in deployment.nodes.items() if row.get("drain") or row.get("closed")}
         if not any(new and n in shut for n, new in at) and deployment.ends_well(state):
             found.append(deployment.values(state, sum(new for _, new in at), 0)[:2])
-    return min(found, default=None)
+    return found
+
+
+def cheapest(document: Document) -> tuple[float, float] | None:
+    """Return the least price of a legal end, and the fewest starts at it: every end is tried."""
+    return min(every_end(document), default=None)
 
 
 def cluster(rng: np.random.Generator) -> Document:
@@ -109,6 +117,103 @@ def test_no_end_is_cheaper_than_what_is_proven(seed: int) -> None:
         assert found.node is not None
         starts = problem.arrays.starts_of(found.node).sum()
         assert (found.lowest / scale, starts) == truth
+
+
+def test_kinds_of_nodes_that_no_cheap_end_needs_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many machine types, few of which are worth their price: the same price, the same starts."""
+    dropped = 0
+    for seed in range(tries(30, 300)):
+        rng = np.random.default_rng([seed, 4])
+        document = cluster(rng)
+        for kind in range(8):
+            row = document["nodes"][int(rng.integers(2))] | {"candidate": True}
+            row |= {"cpu_millicores": int(rng.integers(3, 9)), "price": rng.integers(2, 9) / 4}
+            many = range(int(rng.integers(1, 5)))
+            document["nodes"] += [row | {"name": f"new{kind}-{k}"} for k in many]
+        found = []
+        for all_kinds in (False, True):
+            with monkeypatch.context() as patch:
+                if all_kinds:
+                    patch.setattr(World, "worthwhile", lambda world, _: world.kinds())
+                problem = registry.from_document(document)
+                end = cheapest_end(problem)
+            starts = None if end.node is None else int(problem.arrays.starts_of(end.node).sum())
+            found.append((end.lowest, starts))
+            world = World(problem.arrays)
+            dropped += len(world.kinds()) - len(world.worthwhile(end.lowest + 1))
+        assert found[0] == found[1]
+    assert dropped
+
+
+@pytest.mark.skipif(find_spec("ortools") is None, reason="CP-SAT comes with an extra: ortools")
+def test_cp_sat_packs_as_highs_does() -> None:
+    """Of nodes that may do or not: the same verdict, the same cost and the same starts."""
+    for seed in range(30):
+        document = cluster(np.random.default_rng([seed, 3]))
+        world = World(registry.from_document(document).arrays)
+        nodes = [np.array([n]) for n in np.flatnonzero(world.real).tolist()]
+        for chosen in (nodes, nodes[:-1], nodes[:2]):
+            highs, cp_sat = (EndProgram(world, chosen, cp_sat=which) for which in (False, True))
+            assert cp_sat.by_cp_sat
+            assert not highs.by_cp_sat
+            assert packed(highs) == packed(cp_sat)
+
+
+def packed(program: EndProgram) -> tuple[bool, float, int | None, bool]:
+    """Return whether all can be packed, the least price, the fewest starts, and what is proven."""
+    possible, (price, x) = program.is_possible(), program.solve()
+    assert possible is (x is not None)
+    few, proven = program.of_few_starts(int(price)) if possible else (None, True)
+    return possible, price, None if few is None else program.starts(few), proven
+
+
+def test_without_cp_sat_highs_packs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(end_program, "find_spec", lambda _: None)
+    world = World(registry.from_document(cluster(np.random.default_rng(0))).arrays)
+    assert not EndProgram(world, [np.array([0])], cp_sat=True).by_cp_sat
+
+
+@pytest.mark.parametrize("seed", range(tries(20, 1000)))
+@pytest.mark.usefixtures("_program")
+def test_corners_are_the_front_of_price_and_starts(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against every end; with few corners they bound it still."""
+    if seed % 4 == 0:
+        monkeypatch.setattr(end_state, "_CORNERS", 2)
+    document = cluster(np.random.default_rng([seed, 2]))
+    problem, ends = registry.from_document(document), every_end(document)
+    a = problem.arrays
+    found = end_front(problem)
+    for price, starts in ends:
+        units = round(price * a.price_scale)
+        assert not found.bounds or any(p <= units and s <= starts for p, s in found.bounds)
+    legal = {
+        (round(a.cost(node) * a.price_scale), int(a.starts_of(node).sum()))
+        for node, _ in found.ends
+    }
+    assert legal <= {(round(price * a.price_scale), starts) for price, starts in ends}
+    if seed % 4 and end_state._EACH_NODE:
+        front = minimal(np.array(ends, dtype=float).reshape(-1, 2) * [a.price_scale, 1])
+        assert sorted(legal) == sorted(map(tuple, front.round().astype(int).tolist()))
+
+
+@pytest.mark.parametrize("seed", range(tries(20, 1000)))
+@pytest.mark.usefixtures("_program")
+def test_every_plan_is_bounded_by_a_corner(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All rules together, in every choice of goals: against every plan, with stops and without."""
+    monkeypatch.setattr(end_state, "_CORNERS", 1 + 20 * (seed % 2))
+    document = ruled(np.random.default_rng([seed, 12]), seed % 3)
+    problem = registry.from_document(document)
+    level = seed % 5 if seed % 3 else np.inf
+    values = np.array(list(Deployment(document).attainable())).reshape(-1, len(problem.objectives))
+    for names in (["node_cost", "starts"], ["node_cost", "starts", "disruptions"], ["starts"]):
+        goals = problem.select(names)
+        bounds = floors(problem, goals, np.inf, level)
+        for plan in values[:, problem.columns(goals)]:
+            assert (bounds <= plan + 1e-9).all(axis=1).any()
 
 
 @pytest.mark.parametrize("seed", range(tries(20, 1000)))
@@ -342,13 +447,18 @@ def test_what_moves_reach_is_met_whole() -> None:
             application.pop("flows", None)
         problem: Any = registry.from_document(document)
         values = [v for v in Deployment(document).attainable() if not v[2]]
-        reached = cheapest_reached(problem.arrays)
-        if reached is None:
+        front = reached(problem.arrays)
+        if not front:
             continue
         known += 1
-        found = problem.evaluate(problem.plan(reached.steps))
-        assert found.feasible
-        assert found.values[:3] == min(v[:3] for v in values)
+        found = [problem.evaluate(problem.plan(one.steps)) for one in front]
+        assert all(verdict.feasible and not verdict.values[2] for verdict in found)
+        truth = minimal(np.array([v[:2] for v in values]))
+        assert sorted(v.values[:2] for v in found) == sorted(map(tuple, truth.tolist()))
+        assert [round(one.price / problem.arrays.price_scale, 9) for one in front] == [
+            round(verdict.values[0], 9) for verdict in found
+        ]
+        assert [one.starts for one in front] == [verdict.values[1] for verdict in found]
     assert known
 
 
@@ -356,7 +466,7 @@ def test_shrinking_groups_are_met_whole() -> None:
     for seed in range(tries(20, 1000)):
         document = shrinking(np.random.default_rng([seed, 10]))
         truth, problem = least_without_stops(document), registry.from_document(document)
-        reached = cheapest_reached(problem.arrays)
-        if truth is not None and reached is not None:
-            assert reached.price == round(truth * problem.arrays.price_scale)
-            assert problem.evaluate(problem.plan(reached.steps)).values[0] == truth
+        front = reached(problem.arrays)
+        if truth is not None and front:
+            assert front[0].price == round(truth * problem.arrays.price_scale)
+            assert problem.evaluate(problem.plan(front[0].steps)).values[0] == truth
