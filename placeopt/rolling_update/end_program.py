@@ -34,7 +34,7 @@ _CP_SAT_TIME = 5.0
 Row = tuple[float, float, Mapping[int, int]]
 
 
-class Answer(NamedTuple):
+class Solved(NamedTuple):
     """A solution, if there is one, a bound of the sum that was minimized, and what is proven."""
 
     x: np.ndarray | None
@@ -385,7 +385,7 @@ class EndProgram:
 
     def _asked(
         self, cost: Mapping[int, float], rows: Sequence[Row] = (), branches: int = _BRANCHES
-    ) -> Answer:
+    ) -> Solved:
         """Minimize a sum under all rows, and some more."""
         from scipy.sparse import csr_array  # takes a third of a second
 
@@ -414,11 +414,11 @@ class EndProgram:
         )
         bound = -math.inf if answer.mip_dual_bound is None else answer.mip_dual_bound
         proven = answer.status == _OPTIMAL, answer.status == _INFEASIBLE
-        return Answer(answer.x, bound, *proven, answer.get("mip_node_count") or 0)
+        return Solved(answer.x, bound, *proven, answer.get("mip_node_count") or 0)
 
     def _by_cp_sat(
         self, goal: np.ndarray, matrix: csr_array, least: np.ndarray, most: np.ndarray
-    ) -> Answer:
+    ) -> Solved:
         from placeopt.exact.program import Program
         from placeopt.exact.solvers import solve
 
@@ -426,7 +426,7 @@ class EndProgram:
         program = Program(goal, matrix, least, most, lower, upper, np.array(True))
         options = {"max_deterministic_time": _CP_SAT_TIME}
         found = solve(program, "cp-sat", seconds=self.seconds, options=options)
-        return Answer(found.x, found.bound, found.status == "optimal", found.status == "infeasible")
+        return Solved(found.x, found.bound, found.status == "optimal", found.status == "infeasible")
 
     def solve(
         self, starts: float = math.inf, branches: int = _BRANCHES
