@@ -9,15 +9,15 @@ Used through `solvers` only.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placeopt.core.errors import UnsupportedError
 from placeopt.exact.engines import Engine, Reply, Settings
-from placeopt.exact.whole_rows import common_step
+from placeopt.exact.whole_rows import WholeRows, common_step
 
 if TYPE_CHECKING:
     from placeopt.exact.program import Program
@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 #: Sums of a row stay below this in size, so that CP-SAT's 64 bits hold them; and those of the
 #: costs below the other, so that a float holds their value exactly.
 _MAX_ACTIVITY, _MAX_COST = 2.0**62, 2.0**53
-#: Rounding that limits of rows may carry, relatively.
-_ROUNDING = 1e-9
 #: Passes over the rows that look for bounds of variables without one.
 _PASSES = 10
+
+
+#: Columns, whole coefficients, and limits, whole or infinite.
+Row = tuple[np.ndarray, np.ndarray, float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +40,7 @@ class WholeProgram:
     Attributes
     ----------
     lower, upper : ndarray of int64, shape (columns,)
-    rows : list of (ndarray, ndarray, float, float)
-        Columns, whole coefficients, and the limits as whole numbers or infinite.
+    rows : list of Row
     cost : ndarray of int64, shape (columns,)
     unit : float
         The value of one unit of cost.
@@ -49,7 +50,7 @@ class WholeProgram:
 
     lower: np.ndarray
     upper: np.ndarray
-    rows: list[tuple[np.ndarray, np.ndarray, float, float]]
+    rows: list[Row]
     cost: np.ndarray
     unit: float
     error: float
@@ -81,7 +82,8 @@ def _bounds(program: Program, names: Sequence[str] | None) -> tuple[np.ndarray, 
     for _ in range(_PASSES):
         if np.isfinite(lower).all() and np.isfinite(upper).all():
             break
-        _close(program, lower, upper)
+        low, high = replace(program, col_lower=lower, col_upper=upper).implied_bounds()
+        lower, upper = np.ceil(low - 1e-6), np.floor(high + 1e-6)
     endless = np.flatnonzero(~(np.isfinite(lower) & np.isfinite(upper)))
     if len(endless):
         which = _named(endless, names)
@@ -94,47 +96,26 @@ def _named(columns: np.ndarray, names: Sequence[str] | None) -> str:
     return f"column {first}" if names is None or first >= len(names) else repr(names[first])
 
 
-def _close(program: Program, lower: np.ndarray, upper: np.ndarray) -> None:
-    """Replace infinite bounds, in place, by those that single rows give."""
-    A = program.A.tocoo()
-    keep = A.data != 0
-    row, column, a = A.row[keep], A.col[keep], A.data[keep]
-    for sign, limit in ((1.0, program.row_upper), (-1.0, -program.row_lower)):
-        b = sign * a
-        least = np.where(b > 0, b * lower[column], b * upper[column])
-        known = np.isfinite(least)
-        sums = np.bincount(row, np.where(known, least, 0.0), len(limit))
-        open_ = np.bincount(row, ~known, len(limit))[row] - ~known
-        rest = np.where(open_ == 0, limit[row] - sums[row] + np.where(known, least, 0.0), np.inf)
-        bound = rest / b
-        most, fewest = np.full_like(upper, np.inf), np.full_like(lower, -np.inf)
-        np.minimum.at(most, column[b > 0], np.floor(bound[b > 0] + 1e-6))
-        np.maximum.at(fewest, column[b < 0], np.ceil(bound[b < 0] - 1e-6))
-        upper[:] = np.where(np.isinf(upper), most, upper)
-        lower[:] = np.where(np.isinf(lower), fewest, lower)
-
-
-def _whole_rows(program: Program, size: np.ndarray) -> Any:
+def _whole_rows(program: Program, size: np.ndarray) -> Iterator[Row]:
     """Yield the rows that limit something, in whole numbers."""
-    A = program.A.tocsr()
-    is_whole = np.ones(A.shape[0], dtype=bool)
-    entries = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
-    is_whole[entries[A.data != np.round(A.data)]] = False
+    A, whole = program.A.tocsr(), WholeRows.of(program)
     limited = np.isfinite(program.row_lower) | np.isfinite(program.row_upper)
+    limited[whole.which[abs(whole.matrix) @ size < _MAX_ACTIVITY]] = False
     for row in np.flatnonzero(limited).tolist():
-        own = slice(A.indptr[row], A.indptr[row + 1])
-        columns, values = A.indices[own], A.data[own]
-        step = 1.0 if is_whole[row] else common_step(values)
-        if step is None or (np.abs(values / step) @ size[columns]) >= _MAX_ACTIVITY:
-            why = "are no multiples of one number" if step is None else "are too large"
-            some = ", ".join(f"{value:g}" for value in values[:3])
-            raise UnsupportedError(
-                f"coefficients of a row or goal {why}: {some}, ...; cp-sat computes with whole "
-                "numbers; take solver='highs'"
-            )
-        low, high = program.row_lower[row] / step, program.row_upper[row] / step
-        low, high = low - _ROUNDING * max(1.0, abs(low)), high + _ROUNDING * max(1.0, abs(high))
-        yield columns, np.round(values / step).astype(np.int64), low, high
+        some = ", ".join(f"{value:g}" for value in A.data[A.indptr[row] : A.indptr[row + 1]][:3])
+        raise UnsupportedError(
+            f"coefficients of a row or goal are too large, or no multiples of one number: {some}, "
+            "...; cp-sat computes with whole numbers; take solver='highs'"
+        )
+    values, columns, ends = (
+        whole.matrix.data.astype(np.int64),
+        whole.matrix.indices,
+        whole.matrix.indptr,
+    )
+    for k, (low, high) in enumerate(zip(whole.lower.tolist(), whole.upper.tolist(), strict=True)):
+        if math.isfinite(low) or math.isfinite(high):
+            own = slice(ends[k], ends[k + 1])
+            yield columns[own], values[own], low, high
 
 
 def _whole_cost(c: np.ndarray, size: np.ndarray) -> tuple[np.ndarray, float, float]:

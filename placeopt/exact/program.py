@@ -105,6 +105,26 @@ class Program:
             row_upper=self.row_upper * factors,
         )
 
+    def implied_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of columns; those that single rows give where they are infinite."""
+        lower, upper, A = self.col_lower.copy(), self.col_upper.copy(), self.A.tocoo()
+        row, column, data = (part[A.data != 0] for part in (A.row, A.col, A.data))
+        for a, limit in ((data, self.row_upper), (-data, -self.row_lower)):
+            least = np.where(a > 0, a * lower[column], a * upper[column])
+            known = np.isfinite(least)
+            least = np.where(known, least, 0.0)
+            others_open = np.bincount(row, ~known, len(limit))[row] - ~known
+            rest = limit[row] - np.bincount(row, least, len(limit))[row] + least
+            bound = np.where(others_open == 0, rest, math.inf) / a
+            most, fewest = np.full_like(upper, math.inf), np.full_like(lower, -math.inf)
+            np.minimum.at(most, column[a > 0], bound[a > 0])
+            np.maximum.at(fewest, column[a < 0], bound[a < 0])
+            upper, lower = (
+                np.where(upper == math.inf, most, upper),
+                np.where(lower == -math.inf, fewest, lower),
+            )
+        return lower, upper
+
     def broken(self, x: np.ndarray) -> float:
         """Return the largest violation of a row or bound, relative to the size of its terms."""
         activity, size = self.A @ x, abs(self.A) @ np.abs(x) + 1.0

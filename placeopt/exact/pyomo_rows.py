@@ -167,7 +167,7 @@ def encode_set(
         variable for variable, _ in sorted(ordered_set.get_items(), key=lambda item: item[1])
     ]
     places = len(members) - ordered_set.level + 1  # a place covers `level` neighbours
-    places = max(1, places)
+    places, bounds = max(1, places), program.implied_bounds()
     chosen = [growth.column(0, 1, whole=True) for _ in range(places)]
     growth.row(dict.fromkeys(chosen, 1.0), 1.0)
     for k, variable in enumerate(members):
@@ -177,7 +177,7 @@ def encode_set(
                 growth.row(dict.fromkeys(covers, 1.0), math.inf, 1.0)
             continue
         column = column_of[id(variable)]
-        lower, upper = implied_bounds(program, column)
+        lower, upper = float(bounds[0][column]), float(bounds[1][column])
         if not (math.isfinite(lower) and math.isfinite(upper)):
             raise UnsupportedError(
                 f"variable {variable.name} of the ordered set {ordered_set.name!r} has no bounds; "
@@ -185,26 +185,6 @@ def encode_set(
             )
         growth.row({column: 1.0, **dict.fromkeys(covers, -max(0.0, upper))}, 0.0)
         growth.row({column: 1.0, **dict.fromkeys(covers, -min(0.0, lower))}, math.inf, 0.0)
-
-
-def implied_bounds(program: Program, column: int) -> tuple[float, float]:
-    """Return bounds of a column, from its own and from the rows that it stands in."""
-    lower, upper = float(program.col_lower[column]), float(program.col_upper[column])
-    if math.isfinite(lower) and math.isfinite(upper):
-        return lower, upper
-    rows = program.A.tocsr()
-    for row in program.A[:, column].indices.tolist():
-        own_part = slice(rows.indptr[row], rows.indptr[row + 1])
-        others = rows.indices[own_part] != column
-        columns, values = rows.indices[own_part][others], rows.data[own_part][others]
-        ends = np.where(values > 0, (program.col_lower[columns], program.col_upper[columns]), 0.0)
-        ends += np.where(values > 0, 0.0, (program.col_upper[columns], program.col_lower[columns]))
-        least, most = (float((values * end).sum()) for end in ends)
-        own = float(rows.data[own_part][~others][0])
-        limits = [(program.row_lower[row] - most) / own, (program.row_upper[row] - least) / own]
-        low, high = limits if own > 0 else limits[::-1]
-        lower, upper = max(lower, low), min(upper, high)
-    return lower, upper
 
 
 _APPLY = "write it as rows first: pyo.TransformationFactory({!r}).apply_to(model)"
