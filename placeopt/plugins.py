@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from placeopt.core.kernels.common import uniform as uniform
     from placeopt.core.kernels.compile import allocating_kernel as allocating_kernel
     from placeopt.core.kernels.compile import kernel as kernel
+    from placeopt.core.numbers import ragged as ragged
     from placeopt.core.problem import Amount as Amount
     from placeopt.core.problem import Name as Name
     from placeopt.core.problem import Positive as Positive
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from placeopt.multi_cluster.episodes import batch as multi_cluster_batch  # noqa: F401
     from placeopt.plot.markup import Bar as Bar
     from placeopt.plot.markup import Cell as Cell
+    from placeopt.plot.markup import before_after as before_after
     from placeopt.plot.markup import paragraphs as paragraphs
     from placeopt.plot.markup import table as table
     from placeopt.plot.scene import Scene as Scene
@@ -100,13 +102,14 @@ _OF: dict[str, str] = {
     "core.interfaces": "Batch DecisionSequence Encoder Parts build_encoder build_sequence",
     "core.kernels.compile": "allocating_kernel kernel",
     "core.kernels.common": "below most_worse uniform",
+    "core.numbers": "ragged",
     "core.problem": "Amount Name Positive Problem Record",
     "core.spec": "Method ProblemSpec",
     "core.task": "Candidate Task",
     "core.goals": "read_weights",
     "evolve.pymoo_adapter": "EncodedProblem Sample Variation",
     "exact.goals": "declare remember",
-    "plot.markup": "Bar Cell paragraphs table",
+    "plot.markup": "Bar Cell before_after paragraphs table",
     "plot.scene": "Scene",
     "plot.style": "PALETTE",
     "registry": "problem_class",

@@ -450,13 +450,25 @@ def quick(problem: Problem) -> str:
 
 def certified() -> tuple[str, ...]:
     """Return the kinds of problems whose fronts can get a proven lower-bound set."""
-    return tuple(kind for kind, spec in specs().items() if spec.has("bounds") or spec.has("model"))
+    return tuple(kind for kind, spec in specs().items() if _proves(spec) is not None)
+
+
+def _proves(spec: ProblemSpec) -> str | None:
+    """Return what proves bounds of a problem: its own, its model, or all vectors; None for none."""
+    if spec.has("bounds") or spec.has("model"):
+        return "bounds" if spec.has("bounds") else "placeopt.exact.epsilon_constraint:bounds"
+    encoder = spec.load("encoder") if spec.has("encoder") else None
+    return _BY_ALL_VECTORS if isinstance(encoder, type) and encoder.every_plan else None
+
+
+_BY_ALL_VECTORS = "placeopt.core.fronts.certificate:by_all_vectors"
 
 
 def certifier(kind: str) -> Callable[..., Front]:
     """Return the function that adds a lower-bound set to a front of this problem.
 
-    By default its Pyomo model proves the bounds.
+    By default its Pyomo model proves the bounds, or else all vectors of an encoder do that says
+    `Encoder.every_plan`.
 
     Raises
     ------
@@ -464,12 +476,13 @@ def certifier(kind: str) -> Callable[..., Front]:
         No bound is known for the problem.
     """
     spec = spec_of(kind)
-    if not spec.has("bounds") and not spec.has("model"):
+    entry = _proves(spec)
+    if entry is None:
         raise UnsupportedError(
             f"nothing proves lower bounds for {kind}: it declares neither 'bounds' nor 'model'; "
             f"problems that do: {', '.join(certified())}"
         )
     certified_by = load("placeopt.core.fronts.certificate:certified")
-    own = spec.has("bounds")
-    proves = spec.load("bounds") if own else load("placeopt.exact.epsilon_constraint:bounds")
-    return partial(certified_by, bounds=proves, goal=spec.gap_of)
+    proves = spec.load("bounds") if entry == "bounds" else load(entry)
+    goal = "" if spec.gap_of is None and entry == _BY_ALL_VECTORS else spec.gap_of
+    return partial(certified_by, bounds=proves, goal=goal)

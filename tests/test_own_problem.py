@@ -105,7 +105,25 @@ def test_a_search_without_seeds_and_without_time_finds_something(command: Comman
     assert len(counts) == 5 and all(counts)
 
 
-def test_it_is_warmed_without_proofs(command: Command) -> None:
-    """It has no certificates."""
+def test_drawing_sequence_and_certificate_come_by_default(command: Command) -> None:
+    """It declares none of them: squares of its genes, gene after gene, all of its vectors."""
+    command(
+        "-m", "placeopt", "solve", "b.json", "--certify", "--evaluations", "3000", "-o", "c.json"
+    )
+    code = (
+        "import placeopt\n"
+        "front = placeopt.Front.read('c.json')\n"
+        "print(front.complete, {p.status for p in front.points}, front.gap())\n"
+        "none = placeopt.solve('b.json', 'nsga2', evaluations=3000, seconds=1e-9, certify=True)\n"
+        "print({p.status for p in none.points})\n"
+    )
+    said = command("-c", code).stdout
+    assert said == "True {'optimal'} 0.0\n{'heuristic'}\n"
+    command("-m", "placeopt", "plot", "c.json", "--point", "0", "-o", "p.svg")
+    command("-c", "text = open('p.svg').read(); assert text.count('<title>decision') == 8")
+    command("-m", "placeopt", "report", "c.json", "-o", "r.html")
+
+
+def test_it_is_warmed_with_its_proof(command: Command) -> None:
     said = command("-m", "placeopt", "warm-up", "backups")
     assert "backups" in said.stdout + said.stderr

@@ -64,7 +64,9 @@ def generate(seed: int = 0, *, services: int = 12) -> dict[str, Any]:
 
 
 class BackupEncoder(plugins.Encoder):
-    """One gene a service: 1 with a replica, 0 without."""
+    """One gene a service: 1 with a replica, 0 without. So every plan has a vector."""
+
+    every_plan = True
 
     def __init__(self, problem: Backups, objectives: tuple[plugins.Objective, ...]):
         self.problem, self.objectives = problem, objectives
@@ -75,6 +77,9 @@ class BackupEncoder(plugins.Encoder):
         found = [self.problem.evaluate(self.decode(genes)) for genes in X]
         F = np.array([e.values for e in found])[:, self.problem.columns(self.objectives)]
         return F, np.array([[sum(v.amount for v in e.violations)] for e in found])
+
+    def encode(self, plan: Any) -> np.ndarray:
+        return np.array([s.name in plan["replicas"] for s in self.problem.services], int)
 
     def decode(self, genes: np.ndarray) -> dict[str, Any]:
         return {"replicas": [self.problem.services[k].name for k in np.flatnonzero(genes)]}

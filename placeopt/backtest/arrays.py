@@ -17,6 +17,7 @@ from placeopt.backtest.room import (
     empty_room,
 )
 from placeopt.backtest.trace import ClusterTrace, TracePod
+from placeopt.core.numbers import begins
 
 #: Pods of a node where nothing is said.
 _ANY = 2**31
@@ -172,11 +173,10 @@ def _rules(trace: ClusterTrace) -> tuple[PodGroups, list[int]]:
                 entries.append((COUNTED, group("keeps", name, rule.per == "zone"), 0))
         key = tuple(dict.fromkeys(entries))
         row.append(rows.setdefault(key, len(rows)) if key else -1)
-    first = np.cumsum([0, *map(len, rows)])
     flat = [entry for key in rows for entry in key]
     return PodGroups(
         np.array(per_zone or [0], dtype=np.int64),
-        first.astype(np.int64),
+        begins([len(key) for key in rows]),
         np.array(flat, dtype=np.int64).reshape(-1, 3),
     ), row
 

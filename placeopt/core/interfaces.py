@@ -69,6 +69,9 @@ class Encoder(_Goals):
     trusted : bool
         Whether vectors are taken as they are. Searches set it on encoders of their own: what they
         make is within the bounds.
+    every_plan : bool
+        Whether the values of every feasible plan are at least those of some vector. Then all
+        vectors of a small instance prove its front, where the problem has no bounds of its own.
     """
 
     lower: np.ndarray
@@ -76,6 +79,7 @@ class Encoder(_Goals):
     num_genes: int
     num_constraints: int
     trusted: bool = False
+    every_plan: bool = False
 
     def checked(self, X: ArrayLike) -> np.ndarray:
         """Return vectors as a contiguous array of int64, shape (k, num_genes).

@@ -91,6 +91,40 @@ def _integers(values: Sequence[float], digits: int, rounding: str) -> np.ndarray
     )
 
 
+# -- rows of different lengths, one after another --------------------------------------------------
+
+
+def begins(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Return where each of several rows begins, and where the last one ends, shape (rows + 1,).
+
+    Examples
+    --------
+    >>> begins([2, 0, 3]).tolist()
+    [0, 2, 2, 5]
+    """
+    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def ragged(rows: Sequence[Sequence[int] | np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each row of whole numbers begins, as of `begins`, and all of them as one."""
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
+    return begins([len(row) for row in rows]), every.astype(np.int64)
+
+
+def grouped(labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the items of each label of ``range(count)`` begin, and items by label.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in grouped(np.array([1, 0, 1]), 3)]
+    [[0, 1, 3, 3], [1, 0, 2]]
+    """
+    order = np.argsort(labels, kind="stable").astype(np.int64)
+    return begins(np.bincount(labels, minlength=count)), order
+
+
+# -- numbers from outside --------------------------------------------------------------------------
+
 #: Vectors that are drawn together, at most.
 _MOST_VECTORS = 10**8
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.core.errors import require_known
 from placeopt.core.kernels.compile import kernel
-from placeopt.core.numbers import resources
+from placeopt.core.numbers import begins, ragged, resources
 
 #: Orders in which applications may be placed.
 ORDERS = ("small-first", "given")
@@ -53,7 +53,7 @@ def build_arrays(
     network = np.array([n.network_cost for n in nodes])
     data = np.array([m.data for m in services])
     counts = [len(a.microservices) for a in applications]
-    first = np.cumsum([0, *counts])
+    first = begins(counts)
     delay = _delays(number, delay_ms)
     flow_first, flow_other, flow_limit = _flows(applications, first)
     return EdgeCloudArrays(
@@ -99,8 +99,7 @@ def _flows(
             if flow.max_delay_ms is not None:
                 i, j = number[flow.source], number[flow.target]
                 ends[i][j] = ends[j][i] = min(flow.max_delay_ms, ends[i].get(j, math.inf))
-    start = np.cumsum([0, *map(len, ends)])
-    other = np.array([j for e in ends for j in sorted(e)], dtype=np.int64)
+    start, other = ragged([sorted(e) for e in ends])
     return start, other, np.array([e[j] for e in ends for j in sorted(e)], dtype=float)
 
 

@@ -18,7 +18,7 @@ from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.common import below, copy_row, uniform
 from placeopt.core.kernels.compile import allocating_kernel, inlined_kernel, kernel
-from placeopt.core.numbers import checked_count
+from placeopt.core.numbers import begins, checked_count, ragged
 from placeopt.edge_cloud.arrays import (
     EdgeCloudArrays,
     Placement,
@@ -66,7 +66,7 @@ class OpenNodes(NamedTuple):
 def near_nodes(instance: EdgeCloudArrays) -> NearNodes:
     """Return the nodes of an instance by group and delay."""
     group = _groups(instance)
-    first = np.cumsum([0, *np.bincount(group)])
+    first = begins(np.bincount(group))
     near = narrow(instance.near, len(group))
     for row in near:
         row[:] = row[np.argsort(group[row], kind="stable")]
@@ -273,8 +273,8 @@ def _legal_nodes(instance: EdgeCloudArrays) -> tuple[np.ndarray, np.ndarray, np.
         if len(nodes) < len(parts):
             near = instance.near[source]
             nodes.append(near[row[size_of[near]] & np.isfinite(instance.delay[source, near])])
-    first = np.cumsum([0, *map(len, nodes)])
-    return first[part], first[part + 1], narrow(np.concatenate(nodes), len(size_of))
+    first, legal = ragged(nodes)
+    return first[part], first[part + 1], narrow(legal, len(size_of))
 
 
 @inlined_kernel

@@ -14,7 +14,7 @@ import numpy as np
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import DecisionSequence, illegal_action
 from placeopt.core.kernels.compile import allocating_kernel, kernel
-from placeopt.core.numbers import checked_action
+from placeopt.core.numbers import checked_action, ragged
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, application_order, cost, fits, put, take
 from placeopt.edge_cloud.problem import EdgeCloud
 
@@ -321,12 +321,12 @@ def play_rollout(instance, order, state, weights, beta, gamma, horizon, most):
 def decision_order(instance: EdgeCloudArrays, order: str) -> DecisionOrder:
     """Return the order of the decisions for one of `ORDERS`."""
     applications = application_order(instance, order)
-    services = [np.arange(*instance.first[a : a + 2]) for a in applications]
+    starts, services = ragged([np.arange(*instance.first[a : a + 2]) for a in applications])
     return DecisionOrder(
         applications=applications,
         position=np.argsort(applications),
-        services=np.concatenate(services),
-        starts=np.cumsum([0, *map(len, services)]),
+        services=services,
+        starts=starts,
     )
 
 

@@ -105,6 +105,36 @@ def table(
     return f"{region}{whole}</div>" + paragraphs([left] if len(rows) > most else [], "note")
 
 
+def before_after(
+    caption: str,
+    columns: Sequence[str],
+    heads: Sequence[Sequence[Cell]],
+    before: Sequence[Sequence[float]],
+    after: Sequence[Sequence[float]],
+    marks: Sequence[Cell],
+    *,
+    resources: Sequence[str] = ("CPU", "memory"),
+    more: str = "nodes",
+) -> str:
+    """Return a table of what is in use before and after a plan.
+
+    Parameters
+    ----------
+    columns, heads
+        What stands before the bars: its columns, and the cells of each row.
+    before, after
+        Shares in use, by row and by resource.
+    marks
+        What stands behind the bars of each row.
+    """
+    shares = [f"{name} {when}" for name in resources for when in ("before", "after")]
+    rows: list[list[Cell]] = [
+        [*head, *(Bar(float(row[r])) for r in range(len(resources)) for row in pair), mark]
+        for head, mark, *pair in zip(heads, marks, before, after, strict=True)
+    ]
+    return table(caption, (*columns, *shares, ""), rows, more=more)
+
+
 def is_number(cell: Cell) -> bool:
     """Return whether a cell is a number, or a text that looks like one."""
     text = cell.text if isinstance(cell, Strong) else cell

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.core.fronts.words import bare_name
+from placeopt.core.interfaces import build_encoder
 from placeopt.plot.markup import clean, facts, section, shell, some
+from placeopt.plot.scene import Scene
+from placeopt.plot.style import shade
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from placeopt.core.fronts.front import Front
     from placeopt.core.fronts.values import Plan
+    from placeopt.core.interfaces import Encoder
     from placeopt.core.problem import Problem
-    from placeopt.plot.scene import Scene
 
 
 def title_of(front: Front, index: int) -> str:
@@ -23,12 +28,42 @@ def title_of(front: Front, index: int) -> str:
     return f"{front.instance.name}, point {index}: {values}"
 
 
+#: Decisions that are drawn, at most, how many stand in a row, and the side of each in pixels.
+_MOST, _ROW, _SIDE = 3000, 60, 16
+
+
 def scene_of(problem: Problem, plan: Plan) -> Scene | None:
-    """Return the drawing of a plan; None where the problem has none."""
-    if not problem.spec.has("drawing"):
-        return None
-    drawn: Scene = problem.spec.load("drawing").scene(problem, plan)
-    return drawn
+    """Return the drawing of a plan: the problem's own, or else what its encoder decides.
+
+    None where there is neither.
+    """
+    if problem.spec.has("drawing"):
+        own: Scene = problem.spec.load("drawing").scene(problem, plan)
+        return own
+    encoder = build_encoder(problem) if problem.spec.has("encoder") else None
+    genes = None if encoder is None else encoder.encode(plan)
+    return None if encoder is None or genes is None else _decisions(encoder, genes)
+
+
+def _decisions(encoder: Encoder, genes: np.ndarray) -> Scene:
+    """Return a square for each decision; its colour is where its value lies among those it may."""
+    shown = genes[:_MOST].tolist()
+    sheet = Scene(32 + _SIDE * _ROW, 54 + _SIDE * -(-len(shown) // _ROW))
+    legend = [
+        ("area", shade(0), "the least value of a decision"),
+        ("area", shade(1), "the largest"),
+    ]
+    top = sheet.legend(16, 20, legend)
+    for k, value in enumerate(shown):
+        low, high = int(encoder.lower[k]), int(encoder.upper[k])
+        x, y = 16 + _SIDE * (k % _ROW), top + _SIDE * (k // _ROW)
+        title = f"decision {k}: {value}, of {low} to {high}"
+        fill = shade((value - low) / max(1, high - low))
+        sheet.box(x, y, _SIDE - 2, _SIDE - 2, fill=fill, title=title)
+    if len(genes) > len(shown):
+        more = f"{len(genes) - len(shown):,} more decisions are not drawn"
+        sheet.words(16, sheet.height - 4, more, colour="soft")
+    return sheet
 
 
 def plan_html(problem: Problem, plan: Plan, label: str) -> str:

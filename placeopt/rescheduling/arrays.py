@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.errors import DocumentError
-from placeopt.core.numbers import decimals, scaled_up, unit_digits
+from placeopt.core.numbers import begins, decimals, grouped, scaled_up, unit_digits
 
 # -- calls -----------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ def build(
     own[order[-1]] += to_users
     calls = [(i, j) for i, of_service in enumerate(groups) for group in of_service for j in group]
     caller, callee = np.array(calls, dtype=np.int64).reshape(-1, 2).T.copy()
-    ends = np.concatenate((caller, callee))
+    touch_first, touch = grouped(np.concatenate((caller, callee)), num_services)
     sizes = [len(group) for of_service in groups for group in of_service]
     return ReschedulingArrays(
         demand=demand,
@@ -253,15 +253,10 @@ def build(
         delay=np.array(delay, dtype=float),
         own=own,
         order=np.array(order, dtype=np.int64),
-        group_first=starts([len(of_service) for of_service in groups]),
-        call_first=starts(sizes),
+        group_first=begins([len(of_service) for of_service in groups]),
+        call_first=begins(sizes),
         caller=caller,
         callee=callee,
-        touch_first=starts(np.bincount(ends, minlength=num_services)),
-        touch=np.argsort(ends, kind="stable") % max(1, len(calls)),
+        touch_first=touch_first,
+        touch=touch % max(1, len(calls)),
     )
-
-
-def starts(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return where each of several runs of the given sizes begins, and where the last ends."""
-    return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)

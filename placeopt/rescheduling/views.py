@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placeopt.core.fronts.values import Plan
-from placeopt.plot.markup import Bar, Cell, Mark, paragraphs, table
+from placeopt.plot.markup import Cell, Mark, before_after, paragraphs, table
 from placeopt.plot.scene import Scene
 from placeopt.plot.style import PALETTE
 
@@ -224,24 +224,14 @@ def _nodes(problem: Rescheduling, home: np.ndarray, final: np.ndarray) -> str:
     count, counted = home.sum(axis=0), final.sum(axis=0)
     moved = (home != final).any(axis=0)
     order = sorted(range(len(problem.nodes)), key=lambda n: (not moved[n], n))
-    columns = (
-        "node",
-        "kind",
-        "replicas",
-        "CPU before",
-        "CPU after",
-        "memory before",
-        "memory after",
-        "",
-    )
-    rows: list[list[Cell]] = [
+    return before_after(
+        "Nodes before and after",
+        ("node", "kind", "replicas"),
         [
-            problem.nodes[n].name,
-            problem.nodes[n].kind,
-            f"{count[n]} → {counted[n]}",
-            *(Bar(float(share[n, r])) for r in range(2) for share in (one, two)),
-            Mark("changes", "warn") if moved[n] else "",
-        ]
-        for n in order
-    ]
-    return table("Nodes before and after", columns, rows, more="nodes")
+            (problem.nodes[n].name, problem.nodes[n].kind, f"{count[n]} → {counted[n]}")
+            for n in order
+        ],
+        one[order],
+        two[order],
+        [Mark("changes", "warn") if moved[n] else "" for n in order],
+    )

@@ -15,6 +15,7 @@ from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
 from placeopt.core.kernels.common import below, mix, next_bits
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.numbers import begins
 from placeopt.rolling_update import order
 from placeopt.rolling_update.arrays import FleetArrays, UpdateArrays
 from placeopt.rolling_update.order import moves_of, plan_moves
@@ -339,7 +340,7 @@ class RollingUpdateEncoder(Encoder):
     def _tables(self) -> GeneTables:
         a, ranks = self.problem.arrays, self._by_rank
         fits = self._legal()
-        first = np.concatenate(([0], np.cumsum(fits.sum(axis=1)))).astype(np.int64)
+        first = begins(fits.sum(axis=1))
         legal = np.flatnonzero(fits) % max(1, len(ranks))
         names = [a.names[m][0] for m in self._genes]
         return GeneTables(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.fronts.values import Plan
-from placeopt.plot.markup import Bar, Cell, Mark, paragraphs, table
+from placeopt.plot.markup import Bar, Cell, Mark, before_after, paragraphs, table
 from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PALETTE
 from placeopt.rolling_update.arrays import STEP_COLUMNS, Timeline, timeline
@@ -391,30 +391,19 @@ def _nodes(problem: RollingUpdate, plan: Plan) -> str:
     ranks = np.select([course.empties, course.opens], [0, 1], 2)
     change = np.abs(after - before).sum(axis=1)
     order = [k for k in np.lexsort((-change, ranks)).tolist() if changed[k]]
-    columns = (
-        "node",
-        problem.cluster_word,
-        "price",
-        "microservices",
-        "CPU before",
-        "CPU after",
-        "memory before",
-        "memory after",
-        "",
-    )
-    rows: list[list[Cell]] = [
-        [
-            a.node_names[course.nodes[k]],
-            problem.nodes[course.nodes[k]].cluster,
-            problem.nodes[course.nodes[k]].price,
-            f"{count[k]} → {counted[k]}",
-            *(Bar(float(share[k, r])) for r in range(2) for share in (before, after)),
-            (Mark("empties", "good"), Mark("opens", "warn"), "")[ranks[k]],
-        ]
-        for k in order
+    nodes = [problem.nodes[course.nodes[k]] for k in order]
+    heads = [
+        [node.name, node.cluster, node.price, f"{count[k]} → {counted[k]}"]
+        for k, node in zip(order, nodes, strict=True)
     ]
+    told = before_after(
+        "Nodes that change, before and after",
+        ("node", problem.cluster_word, "price", "microservices"),
+        heads,
+        before[order],
+        after[order],
+        [(Mark("empties", "good"), Mark("opens", "warn"), "")[ranks[k]] for k in order],
+        more="nodes that change",
+    )
     same = len(problem.nodes) - len(order)
-    note = [f"{same:,} more nodes stay as they are."] if same else []
-    return table(
-        "Nodes that change, before and after", columns, rows, more="nodes that change"
-    ) + paragraphs(note, "note")
+    return told + paragraphs([f"{same:,} more nodes stay as they are."] if same else [], "note")

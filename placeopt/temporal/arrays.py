@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from placeopt.core.numbers import MAX_DECIMALS, decimals, resources, unit_digits
+from placeopt.core.numbers import MAX_DECIMALS, begins, decimals, resources, unit_digits
 
 # -- requests and offers ---------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def build_arrays(
     return TemporalArrays(
         durations=np.array([request.duration_slots for request in requests]),
         replicas=replicas,
-        first=np.cumsum([0, *replicas]),
+        first=begins(replicas),
         max_machines=max_machines,
         demands=demands,
         capacities=capacities,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import kernel
+from placeopt.core.numbers import ragged
 
 #: Stands for the price of what is not offered; finite, so that 0 busy slots cost 0.
 NO_PRICE = 1e300
@@ -72,6 +73,7 @@ def pool_arrays(problem: Any) -> PoolArrays:
         fits = np.flatnonzero(numbers.usable[k, offer] & (duration[k] <= horizon))
         rate = np.minimum(price[fits, 0], price[fits, 1] / horizon)
         legal.append(fits[np.lexsort((fits, rate, latency[k, fits]))])
+    legal_first, every_legal = ragged(legal)
     size = numbers.demands / numbers.capacities.max(axis=0)
     return PoolArrays(
         horizon=horizon,
@@ -81,8 +83,8 @@ def pool_arrays(problem: Any) -> PoolArrays:
         first=numbers.first,
         request=np.repeat(np.arange(len(duration)), numbers.replicas),
         rank=np.lexsort((-size.max(axis=1), -duration)),
-        legal_first=np.cumsum([0, *map(len, legal)]),
-        legal=np.concatenate(legal).astype(np.int64),
+        legal_first=legal_first,
+        legal=every_legal,
         capacity=numbers.capacities[offer],
         price=price,
         frequency=np.array(

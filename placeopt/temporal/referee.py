@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from placeopt.core.errors import DocumentError
+from placeopt.core.numbers import begins
 from placeopt.core.problem import Evaluation, Violation
 from placeopt.temporal.arrays import TemporalArrays
 
@@ -34,7 +35,7 @@ class TemporalReferee:
             for (k, pricing), cost in arrays.slot_costs.items()
         }
         self._replicas = [request.replicas for request in requests]
-        self._first = np.concatenate(([0], np.cumsum(self._replicas)))
+        self._first = begins(self._replicas)
         self._durations = np.array([request.duration_slots for request in requests])
         self._frequencies = np.array(arrays.frequencies)
 

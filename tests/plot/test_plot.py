@@ -178,8 +178,10 @@ def test_what_cannot_be_drawn_says_why(
         UsageError, match="needs the instance 'generated-4-seed3'; name its file with --instance"
     ):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=None)
-    bare = replace(problem.spec, drawing=None)
-    monkeypatch.setattr(Temporal, "spec", bare)
+    monkeypatch.setattr(Temporal, "spec", replace(problem.spec, drawing=None))
+    plot_plan(front(problem), 0, tmp_path / "f.svg", problem=problem)  # what the encoder decides
+    assert "decision 0: " in (tmp_path / "f.svg").read_text()
+    monkeypatch.setattr(Temporal, "spec", replace(problem.spec, drawing=None, encoder=None))
     with pytest.raises(UnsupportedError, match="plans of temporal have no drawing"):
         plot_plan(front(problem), 0, tmp_path / "f.png", problem=problem)
     found = importlib.util.find_spec

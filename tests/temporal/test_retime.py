@@ -34,7 +34,7 @@ def test_the_kernels_agree_with_the_referee(seed: int) -> None:
     encoder = MachineEncoder(problem, problem.objectives)
     rng = np.random.default_rng(seed)
     anything = rng.integers(encoder.lower, encoder.upper + 1, size=(5, encoder.num_genes))
-    X = np.concatenate((encoder.sample(rng, 10), anything))
+    X = np.concatenate((encoder.placed(encoder.packed.sample(rng, 10)), anything))
     better = encoder.improve(X, 20, random_state(seed))
     for vectors in (X, better):
         F, G = encoder.evaluate(vectors)

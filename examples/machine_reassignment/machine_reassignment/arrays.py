@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placeopt.plugins import ragged
+
 if TYPE_CHECKING:
     from machine_reassignment.instance import MachineReassignment
 
@@ -46,6 +48,7 @@ def build(problem: MachineReassignment) -> Arrays:
     for one, others in enumerate(needs):
         for other in others:
             needed_by[other].append(one)
+    (needs_at, every_need), (needed_by_at, every_user) = ragged(needs), ragged(needed_by)
     return Arrays(
         transient=whole([r.transient for r in problem.resources], -1),
         load_cost=whole([r.load_cost for r in problem.resources], -1),
@@ -55,10 +58,10 @@ def build(problem: MachineReassignment) -> Arrays:
         safety=whole([m.safety_capacity for m in machines], count, width),
         between=whole([m.move_costs for m in machines], count, count) * weights.machine,
         spread=whole([s.spread for s in problem.services], -1),
-        needs=whole([k for row in needs for k in row], -1),
-        needs_at=np.cumsum([0, *map(len, needs)], dtype=np.int64),
-        needed_by=whole([k for row in needed_by for k in row], -1),
-        needed_by_at=np.cumsum([0, *map(len, needed_by)], dtype=np.int64),
+        needs=every_need,
+        needs_at=needs_at,
+        needed_by=every_user,
+        needed_by_at=needed_by_at,
         service=whole([p.service for p in processes], -1),
         requirement=whole([p.requirements for p in processes], -1, width),
         move_cost=whole([p.move_cost for p in processes], -1) * weights.process,

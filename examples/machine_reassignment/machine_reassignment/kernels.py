@@ -31,6 +31,7 @@ class State(NamedTuple):
     members: np.ndarray  # (M, K) int32, processes on a machine
     count: np.ndarray  # (M,) how many
     slot: np.ndarray  # (P,) where a process stands among those of its machine
+    row: np.ndarray  # (R,) scratch: what would be used of a machine
 
 
 def begin(a: Arrays, machine: np.ndarray) -> State:
@@ -56,6 +57,7 @@ def begin(a: Arrays, machine: np.ndarray) -> State:
         members=np.zeros((machines, most), dtype=np.int32),
         count=np.zeros(machines, dtype=np.int64),
         slot=np.zeros(processes, dtype=np.int64),
+        row=np.zeros(width, dtype=np.int64),
     )
     _place(a, state)
     return state
@@ -112,28 +114,13 @@ def _count(a, s, p, m, sign):
 @kernel
 def machine_costs(a, s, m, arrives, leaves):
     """Return load and balance of machine m if a process arrives and one leaves; -1 for none."""
-    load, balance = 0, 0
     for r in range(a.capacity.shape[1]):
-        over = s.used[m, r] - a.safety[m, r]
+        s.row[r] = s.used[m, r]
         if arrives >= 0:
-            over += a.requirement[arrives, r]
+            s.row[r] += a.requirement[arrives, r]
         if leaves >= 0:
-            over -= a.requirement[leaves, r]
-        if over > 0:
-            load += over * a.load_cost[r]
-    for b in range(len(a.balance)):
-        one, other = a.balance[b, 0], a.balance[b, 1]
-        free, match = a.capacity[m, one] - s.used[m, one], a.capacity[m, other] - s.used[m, other]
-        if arrives >= 0:
-            free -= a.requirement[arrives, one]
-            match -= a.requirement[arrives, other]
-        if leaves >= 0:
-            free += a.requirement[leaves, one]
-            match += a.requirement[leaves, other]
-        lack = a.balance[b, 2] * free - match
-        if lack > 0:
-            balance += lack * a.balance[b, 3]
-    return load, balance
+            s.row[r] -= a.requirement[leaves, r]
+    return row_costs(a, m, s.row)
 
 
 @kernel
@@ -264,35 +251,25 @@ def rules_kept(a, s, p, before):
 
 
 @kernel
-def shift_change(a, s, p, m, change):
-    """Write the change of load, balance and moves into `change` (3,) if p goes to m."""
-    before = s.machine[p]
-    load, balance = machine_costs(a, s, before, -1, p)
-    load_there, balance_there = machine_costs(a, s, m, p, -1)
-    most = most_moved(s, a.service[p], at_home(a, p, before, m), -1, 0)
-    change[0] = load + load_there - s.load[before] - s.load[m]
-    change[1] = balance + balance_there - s.balance[before] - s.balance[m]
-    change[2] = move_cost(a, p, m) - move_cost(a, p, before)
-    change[2] += (most - s.costs[3]) * a.service_weight[0]
+def change_of(a, s, p, m, q, change):
+    """Write the change of load, balance and moves into `change` (3,) if p goes to machine m.
 
-
-@kernel
-def swap_change(a, s, p, q, change):
-    """Write the change of load, balance and moves into `change` (3,) if p and q change places.
-
-    They are on different machines.
+    q, which is on m, goes to p's machine then; -1 for none.
     """
-    m, k = s.machine[p], s.machine[q]
-    load, balance = machine_costs(a, s, m, q, p)
-    load_there, balance_there = machine_costs(a, s, k, p, q)
-    one, other = at_home(a, p, m, k), at_home(a, q, k, m)
-    if a.service[p] == a.service[q]:
-        most = most_moved(s, a.service[p], one + other, -1, 0)
-    else:
-        most = most_moved(s, a.service[p], one, a.service[q], other)
-    change[0] = load + load_there - s.load[m] - s.load[k]
-    change[1] = balance + balance_there - s.balance[m] - s.balance[k]
-    change[2] = move_cost(a, p, k) + move_cost(a, q, m) - move_cost(a, p, m) - move_cost(a, q, k)
+    k, service, other, away, back = s.machine[p], a.service[p], -1, 0, 0
+    load, balance = machine_costs(a, s, k, q, p)
+    load_there, balance_there = machine_costs(a, s, m, p, q)
+    change[2] = move_cost(a, p, m) - move_cost(a, p, k)
+    away = at_home(a, p, k, m)
+    if q >= 0:
+        change[2] += move_cost(a, q, k) - move_cost(a, q, m)
+        if a.service[q] == service:
+            away += at_home(a, q, m, k)
+        else:
+            other, back = a.service[q], at_home(a, q, m, k)
+    change[0] = load + load_there - s.load[k] - s.load[m]
+    change[1] = balance + balance_there - s.balance[k] - s.balance[m]
+    most = most_moved(s, service, away, other, back)
     change[2] += (most - s.costs[3]) * a.service_weight[0]
 
 

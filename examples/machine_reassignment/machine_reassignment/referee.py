@@ -24,11 +24,9 @@ def judge(a: Arrays, machine: np.ndarray) -> tuple[tuple[int, int, int], tuple[V
     moved = machine != a.home
     held = used.copy()  # with what moves, on the machine that it leaves
     np.add.at(held, a.home[moved], a.requirement[moved] * a.transient)
-    broken = _over_capacity(a, held) + _conflicts(a, machine) + _spread(a, machine)
-    return (_load(a, used), _balance(a, used), _moves(a, machine)), (
-        *broken,
-        *_dependencies(a, machine),
-    )
+    rules = _conflicts(a, machine) + _spread(a, machine) + _dependencies(a, machine)
+    costs = _load(a, used), _balance(a, used), _moves(a, machine)
+    return costs, (*_over_capacity(a, held), *rules)
 
 
 def _load(a: Arrays, used: np.ndarray) -> int:
@@ -51,67 +49,41 @@ def _moves(a: Arrays, machine: np.ndarray) -> int:
 
 
 def _over_capacity(a: Arrays, held: np.ndarray) -> list[Violation]:
-    broken = np.argwhere(held > a.capacity)
-    told = [
-        Violation(
-            "capacity",
-            float((held[m, r] - a.capacity[m, r]) / max(1, a.capacity[m, r])),
-            f"machine {m} has {a.capacity[m, r]} of resource {r}, and {held[m, r]} are used",
-        )
-        for m, r in broken[:_MOST].tolist()
-    ]
-    return told + _rest("capacity", len(broken))
+    m, r = np.nonzero(held > a.capacity)
+    most, used = a.capacity[m, r], held[m, r]
+    told = "machine {} has {} of resource {}, and {} are used"
+    return _told("capacity", (used - most) / np.maximum(1, most), told, m, most, r, used)
 
 
 def _conflicts(a: Arrays, machine: np.ndarray) -> list[Violation]:
     width = len(a.location)
     pairs, count = np.unique(a.service * width + machine, return_counts=True)
-    broken = np.flatnonzero(count > 1)
-    told = [
-        Violation(
-            "conflict",
-            float(count[k] - 1),
-            f"machine {pairs[k] % width} has {count[k]} processes of service {pairs[k] // width}",
-        )
-        for k in broken[:_MOST].tolist()
-    ]
-    return told + _rest("conflict", len(broken))
+    (s, m), more = np.divmod(pairs[count > 1], width), count[count > 1]
+    return _told("conflict", more - 1, "machine {} has {} processes of service {}", m, more, s)
 
 
 def _spread(a: Arrays, machine: np.ndarray) -> list[Violation]:
     width = int(a.location.max()) + 1
     pairs = np.unique(a.service * width + a.location[machine])
     count = np.bincount(pairs // width, minlength=len(a.spread))
-    broken = np.flatnonzero(count < a.spread)
-    told = [
-        Violation(
-            "spread",
-            float(a.spread[s] - count[s]),
-            f"service {s} is in {count[s]} locations, and has to be in {a.spread[s]}",
-        )
-        for s in broken[:_MOST].tolist()
-    ]
-    return told + _rest("spread", len(broken))
+    s = np.flatnonzero(count < a.spread)
+    told = "service {} is in {} locations, and has to be in {}"
+    return _told("spread", a.spread[s] - count[s], told, s, count[s], a.spread[s])
 
 
 def _dependencies(a: Arrays, machine: np.ndarray) -> list[Violation]:
     there = np.zeros((len(a.spread), int(a.neighbourhood.max()) + 1), dtype=bool)
     there[a.service, a.neighbourhood[machine]] = True
     needing = np.repeat(np.arange(len(a.spread)), np.diff(a.needs_at))
-    lacking = np.argwhere(there[needing] & ~there[a.needs])
-    broken = [(needing[k], a.needs[k], n) for k, n in lacking.tolist()]
-    told = [
-        Violation(
-            "dependency",
-            1.0,
-            f"service {s} is in neighbourhood {n}, and service {t}, on which it depends, is not",
-        )
-        for s, t, n in broken[:_MOST]
-    ]
-    return told + _rest("dependency", len(broken))
+    k, n = np.nonzero(there[needing] & ~there[a.needs])
+    told = "service {} is in neighbourhood {}, and service {}, on which it depends, is not"
+    return _told("dependency", np.ones(len(k)), told, needing[k], n, a.needs[k])
 
 
-def _rest(kind: str, broken: int) -> list[Violation]:
-    """Return one violation for those that are not told."""
-    more = broken - _MOST
-    return [Violation(kind, float(more), f"{more} more of the same kind")] if more > 0 else []
+def _told(kind: str, amounts: np.ndarray, said: str, *facts: np.ndarray) -> list[Violation]:
+    """Return violations, each by its amount and facts; one stands for those beyond `_MOST`."""
+    rows = zip(amounts[:_MOST].tolist(), *(fact[:_MOST].tolist() for fact in facts), strict=True)
+    told = [Violation(kind, float(amount), said.format(*row)) for amount, *row in rows]
+    more = len(amounts) - _MOST
+    rest = [Violation(kind, float(more), f"{more} more of the same kind")] if more > 0 else []
+    return told + rest

@@ -8,15 +8,14 @@ import numpy as np
 
 from machine_reassignment.kernels import (
     at_home,
+    change_of,
     dependencies_kept,
     fits,
     move,
     move_cost,
     row_costs,
     rules_kept,
-    shift_change,
     spread_kept,
-    swap_change,
 )
 from placeopt.plugins import below, kernel, most_worse, uniform
 
@@ -61,40 +60,37 @@ def _accepted(f, away, temperature, rng):
 
 
 @kernel
-def _try_shift(a, s, f, p, m, temperature, rng):
-    """Move p to m if the rules and the temperature let it; return whether."""
-    service, before = a.service[p], s.machine[p]
-    if s.there[service, m] or not fits(a, s, p, m, -1):
-        return False
-    shift_change(a, s, p, m, f.change)
-    if not _accepted(f, at_home(a, p, before, m) * f.bias[p], temperature, rng):
-        return False
-    kept = spread_kept(a, s, service, before, m)
-    kept = kept and dependencies_kept(a, s, service, before, m, -1)
-    if kept:
-        move(a, s, p, m)
-    return kept
+def _try_move(a, s, f, p, m, q, temperature, rng):
+    """Move p to m, and q, which is on m, to p's machine; -1 for none.
 
-
-@kernel
-def _try_swap(a, s, f, p, q, temperature, rng):
-    """Let p and q change places if the rules and the temperature let them; return whether."""
-    one, other, m, k = a.service[p], a.service[q], s.machine[p], s.machine[q]
-    alike = one == other
-    if m == k or (not alike and (s.there[one, k] or s.there[other, m])):
+    Return whether the rules and the temperature let them.
+    """
+    one, k, other = a.service[p], s.machine[p], np.int64(-1)
+    if m == k:
         return False
-    if not (fits(a, s, p, k, q) and fits(a, s, q, m, p)):
+    if q >= 0 and a.service[q] != one:
+        other = a.service[q]
+        if s.there[other, k]:
+            return False
+    # Where a service is does not change if two of its processes change places.
+    alike = q >= 0 and other < 0
+    if (not alike and s.there[one, m]) or not fits(a, s, p, m, q):
         return False
-    swap_change(a, s, p, q, f.change)
-    away = at_home(a, p, m, k) * f.bias[p] + at_home(a, q, k, m) * f.bias[q]
+    if q >= 0 and not fits(a, s, q, k, p):
+        return False
+    change_of(a, s, p, m, q, f.change)
+    away = at_home(a, p, k, m) * f.bias[p]
+    if q >= 0:
+        away += at_home(a, q, m, k) * f.bias[q]
     if not _accepted(f, away, temperature, rng):
         return False
-    # Where a service is does not change if two of its processes change places.
-    kept = alike or (spread_kept(a, s, one, m, k) and spread_kept(a, s, other, k, m))
-    kept = alike or (kept and dependencies_kept(a, s, one, m, k, other))
+    kept = alike or spread_kept(a, s, one, k, m)
+    kept = kept and (other < 0 or spread_kept(a, s, other, m, k))
+    kept = kept and (alike or dependencies_kept(a, s, one, k, m, other))
     if kept:
-        move(a, s, p, k)
-        move(a, s, q, m)
+        move(a, s, p, m)
+        if q >= 0:
+            move(a, s, q, k)
     return kept
 
 
@@ -268,8 +264,7 @@ def anneal(a, s, f, temperature, steps, rng):
         p, q, drawn = below(rng, processes), np.int64(-1), uniform(rng)
         if drawn < f.odds[0]:
             m = a.home[p] if uniform(rng) < f.odds[3] else _drawn(a, f, p, rng)
-            if m != s.machine[p]:
-                taken += _try_shift(a, s, f, p, m, temperature, rng)
+            taken += _try_move(a, s, f, p, m, q, temperature, rng)
         elif drawn < f.odds[1]:
             k = _drawn(a, f, p, rng)
             if s.count[k] > 0:
@@ -284,5 +279,5 @@ def anneal(a, s, f, temperature, steps, rng):
         else:
             taken += _exchange(a, s, f, temperature, rng)
         if q >= 0:
-            taken += _try_swap(a, s, f, p, q, temperature, rng)
+            taken += _try_move(a, s, f, p, s.machine[q], q, temperature, rng)
     return taken

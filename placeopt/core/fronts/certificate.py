@@ -6,6 +6,7 @@ first. All else is here, so that a proof that fails costs the proof and never th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,8 +15,10 @@ import numpy as np
 
 from placeopt.core.budget import Budget
 from placeopt.core.errors import InfeasibleInstanceError, PlaceoptError, shown
+from placeopt.core.fronts.dominance import nondominated
 from placeopt.core.fronts.front import Front, merge
 from placeopt.core.fronts.values import CERTIFY, Point, Run, versions
+from placeopt.core.interfaces import build_encoder
 from placeopt.core.problem import Problem
 
 #: What rounding can add to a value, as a share of it, or of 1 where it is less.
@@ -56,6 +59,30 @@ class Bounds:
 Bounding = Callable[[Any, Front, Budget], Iterator[Bounds]]
 
 
+#: Vectors that a proof by all of them looks at, at most, and at once.
+_MOST_VECTORS, _AT_ONCE = 2**22, 2**12
+
+
+def by_all_vectors(problem: Problem, front: Front, budget: Budget) -> Iterator[Bounds]:
+    """Yield the front of all vectors of an encoder that knows every plan, if they are few enough.
+
+    Nothing is proven where the time ends before, and where no vector is feasible.
+    """
+    encoder = build_encoder(problem, front.objectives)
+    counts = [int(n) for n in encoder.upper - encoder.lower + 1]
+    total, best = math.prod(counts), np.empty((0, len(front.objectives)))
+    for first in range(0, total if total <= _MOST_VECTORS else 0, _AT_ONCE):
+        if budget.out_of_time:
+            return
+        numbers = np.arange(first, min(total, first + _AT_ONCE))
+        X = encoder.lower + np.stack(np.unravel_index(numbers, counts), axis=1)
+        values, violations = encoder.evaluate(X)
+        legal = values[(violations <= 0).all(axis=1)]
+        best = np.concatenate((best, legal))
+        best = best[nondominated(best)]
+    yield Bounds(best, complete=total <= _MOST_VECTORS)
+
+
 def certified(
     problem: Problem, front: Front, budget: Budget, bounds: Bounding, goal: str | None
 ) -> Front:
@@ -72,7 +99,8 @@ def certified(
         What is left of its time is the certificate's; `OWN_SECONDS` where it has no time limit.
     bounds : Bounding
     goal : str or None
-        The objective of which points tell the gap; None keeps what points say of themselves.
+        The objective of which points tell the gap; None keeps what points say of themselves, and
+        the name of no objective grades them without a gap.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Small kernels that many share: random numbers, rows, disjoint sets, annealing.
+"""Small kernels that many share: random numbers, rows, disjoint sets, lists, annealing.
 
 The one random generator of kernels is splitmix64 (Steele, Lea, Flood, OOPSLA 2014). A state is an
 array of uint64; each of its entries is a generator of its own. Seed it from the run's
@@ -84,6 +84,32 @@ def join(parent, one, other):
     one, other = root(parent, one), root(parent, other)
     parent[one] = other
     return one != other
+
+
+@kernel
+def link(head, before, after, item, place):
+    """Put an item, which stands in no list, first in the list of a place.
+
+    ``head[place]`` is the first item of a place, ``after[item]`` and ``before[item]`` are the items
+    beside one; -1 for none.
+    """
+    first = head[place]
+    before[item], after[item] = -1, first
+    if first >= 0:
+        before[first] = item
+    head[place] = item
+
+
+@kernel
+def unlink(head, before, after, item, place):
+    """Take an item out of the list of its place; see `link`."""
+    one, other = before[item], after[item]
+    if one >= 0:
+        after[one] = other
+    else:
+        head[place] = other
+    if other >= 0:
+        before[other] = one
 
 
 @kernel

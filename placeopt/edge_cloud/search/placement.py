@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.core.kernels.common import below, copy_row, most_worse, uniform
+from placeopt.core.kernels.common import below, copy_row, link, most_worse, uniform, unlink
 from placeopt.core.kernels.compile import allocating_kernel, kernel
 from placeopt.edge_cloud import arrays as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, Placement, cost, fits, latency, put, take
@@ -468,27 +468,16 @@ def _put(instance, state, service, node):
     if node < 0:
         return
     kernels.put(instance, state, service, node)
-    head = state.head[node]
-    state.before[service], state.after[service] = -1, head
-    if head >= 0:
-        state.before[head] = service
-    state.head[node] = service
+    link(state.head, state.before, state.after, service, node)
 
 
 @kernel
 def _take(instance, state, service):
     """Take a microservice off its node, in place; return the node, -1 if there is none."""
     node = state.hosts[service]
-    if node < 0:
-        return node
-    kernels.take(instance, state, service)
-    before, after = state.before[service], state.after[service]
-    if before >= 0:
-        state.after[before] = after
-    else:
-        state.head[node] = after
-    if after >= 0:
-        state.before[after] = before
+    if node >= 0:
+        kernels.take(instance, state, service)
+        unlink(state.head, state.before, state.after, service, node)
     return node
 
 

@@ -19,6 +19,7 @@ from placeopt.core.budget import Budget
 from placeopt.core.fronts.values import Objective, names_of
 from placeopt.core.kernels.common import copy_rows
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.numbers import ragged
 from placeopt.edge_cloud import arrays as kernels
 from placeopt.edge_cloud.arrays import EdgeCloudArrays, node_loads
 from placeopt.edge_cloud.problem import EdgeCloud
@@ -99,13 +100,13 @@ def homes(instance: EdgeCloudArrays, most: int = MOST) -> Homes:
         if len(largest) > 1:  # else all applications that fit at all fit together
             members.append(member)
             sets.append(largest)
-    first, member = _ragged(members)
-    return Homes(first, member, *_ragged(sets), np.setdiff1d(np.arange(len(demand)), member))
+    first, member = ragged(members)
+    return Homes(first, member, *ragged(sets), np.setdiff1d(np.arange(len(demand)), member))
 
 
 def no_homes() -> Homes:
     """Return that nobody is charged."""
-    return Homes(*_ragged([]), *_ragged([]), np.zeros(0, dtype=np.int64))
+    return Homes(*ragged([]), *ragged([]), np.zeros(0, dtype=np.int64))
 
 
 def _largest_sets(demand: np.ndarray, capacity: np.ndarray, most: int) -> np.ndarray:
@@ -126,12 +127,6 @@ def _largest_sets(demand: np.ndarray, capacity: np.ndarray, most: int) -> np.nda
     absent = sets[:, None] >> np.arange(len(demand)) & 1 == 0
     grows = absent & (load[:, None] + demand <= capacity).all(axis=2)
     return sets[~grows.any(axis=1)]
-
-
-def _ragged(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first index of each row and their concatenation."""
-    first = np.cumsum([0, *map(len, rows)])
-    return first, np.concatenate([np.zeros(0, dtype=np.int64), *rows])
 
 
 @kernel

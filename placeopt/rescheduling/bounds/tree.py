@@ -15,7 +15,7 @@ import numpy as np
 
 from placeopt.core.kernels.common import copy_row
 from placeopt.core.kernels.compile import kernel
-from placeopt.rescheduling.arrays import starts
+from placeopt.core.numbers import begins
 from placeopt.rescheduling.bounds.relaxation import NodeClasses
 
 # -- priced trees ----------------------------------------------------------------------------------
@@ -96,21 +96,21 @@ def build(relaxed: NodeClasses) -> PricedTree:
     rows = np.array([(sizes[place[i]], sizes[place[j]]) for i, j, _, _ in calls], dtype=np.int64)
     rows = rows.reshape(len(calls), 2)
     return PricedTree(
-        first=starts(sizes),
+        first=begins(sizes),
         moves=np.concatenate([relaxed.moves[i] for i in order]).astype(np.int64),
         own=np.concatenate([relaxed.own_time(i) for i in order]),
         counts=np.concatenate([relaxed.counts[i] for i in order]).astype(np.int64),
         demand=arrays.demand[order].astype(np.int64),
         capacity=relaxed.capacity.astype(np.int64),
-        call_first=starts([sum(call[0] == i for call in calls) for i in order]),
+        call_first=begins([sum(call[0] == i for call in calls) for i in order]),
         callee=np.array([place[call[1]] for call in calls], dtype=np.int64),
         group=np.array([call[2] for call in calls], dtype=np.int64),
-        group_first=starts([len(relaxed.groups[i]) for i in order]),
+        group_first=begins([len(relaxed.groups[i]) for i in order]),
         in_tree=in_tree,
-        network_first=starts(rows.prod(axis=1)),
+        network_first=begins(rows.prod(axis=1)),
         network=np.concatenate([[], *(relaxed.network(i, j).ravel() for i, j, _, _ in calls)]),
-        entered_first=starts(np.where(in_tree, rows[:, 0], 0)),
-        split_first=starts(np.where(in_tree, 0, rows[:, 1])),
+        entered_first=begins(np.where(in_tree, rows[:, 0], 0)),
+        split_first=begins(np.where(in_tree, 0, rows[:, 1])),
     )
 
 

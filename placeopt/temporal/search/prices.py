@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.core.kernels.compile import allocating_kernel, kernel
+from placeopt.core.numbers import begins
 from placeopt.temporal.pools import PoolArrays
 
 # -- knapsacks -------------------------------------------------------------------------------------
@@ -309,11 +310,10 @@ def _groups(instance: PoolArrays, demand_of: np.ndarray) -> tuple[DemandGroups, 
     keys, group = np.unique(rows, axis=0, return_inverse=True)
     work = (np.diff(instance.first) * instance.duration)[served].astype(float)
     order = np.lexsort((work, group.ravel()))
-    sizes = np.bincount(group.ravel(), minlength=len(keys))
     groups = DemandGroups(
         demand=keys[:, 0].astype(np.int64),
         latency=np.ascontiguousarray(keys[:, 1:]),
-        first=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
+        first=begins(np.bincount(group.ravel(), minlength=len(keys))),
         work=work[order],
         sum_of_work=np.concatenate(([0.0], np.cumsum(work[order]))),
     )

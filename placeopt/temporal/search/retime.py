@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,8 @@ import numpy as np
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import Objective, Plan
 from placeopt.core.interfaces import Encoder
-from placeopt.core.kernels.common import below
-from placeopt.core.kernels.compile import inlined_kernel, kernel
-from placeopt.core.problem import Problem
+from placeopt.core.kernels.common import below, copy_row
+from placeopt.core.kernels.compile import kernel
 from placeopt.core.task import Task
 from placeopt.evolve.search import Variant, VectorSearch
 from placeopt.temporal.encoder import TemporalEncoder
@@ -29,6 +29,11 @@ from placeopt.temporal.search import seeds
 
 # -- machines --------------------------------------------------------------------------------------
 
+#: Requests that leave together, at most.
+TOGETHER = 3
+#: Costs count as equal up to this part of them: sums are rounded.
+EQUAL = 1e-12
+
 
 class Machines(NamedTuple):
     """A plan: n requests, R replicas, T slots, and R + 1 machines, leased or free."""
@@ -36,26 +41,34 @@ class Machines(NamedTuple):
     start: np.ndarray  # (n,) first slot of each request
     host: np.ndarray  # (R,) machine of each replica, -1 for none
     pool: np.ndarray  # (R + 1,) of each machine, -1 for those that are free
-    held: np.ndarray  # (R + 1,) replicas on each machine
     load: np.ndarray  # (R + 1, T, 3) vCPU, memory and replicas in each slot
     busy: np.ndarray  # (R + 1,) slots with a replica
     leased: np.ndarray  # (O,) machines of each offer
     cost: np.ndarray  # (1,) USD, the sum over machines
+    chosen: np.ndarray  # (TOGETHER,) scratch: requests that leave
+    old: np.ndarray  # (n,) starts of those that left
+    old_host: np.ndarray  # (R,) machines of their replicas
+    old_pool: np.ndarray  # (R,) pools of their replicas
+    best: np.ndarray  # (R,) machines of a request's replicas at its best start
 
 
 def new_machines(instance: PoolArrays) -> Machines:
     """Return the plan of no replica."""
-    replicas = len(instance.request)
-    machines = replicas + 1
+    n, replicas, slots = len(instance.duration), len(instance.request), instance.horizon
+    zeros = partial(np.zeros, dtype=np.int64)
     return Machines(
-        start=np.zeros(len(instance.duration), dtype=np.int64),
+        start=zeros(n),
         host=np.full(replicas, -1),
-        pool=np.full(machines, -1),
-        held=np.zeros(machines, dtype=np.int64),
-        load=np.zeros((machines, instance.horizon, 3), dtype=np.int64),
-        busy=np.zeros(machines, dtype=np.int64),
-        leased=np.zeros(len(instance.max_machines), dtype=np.int64),
+        pool=np.full(replicas + 1, -1),
+        load=zeros((replicas + 1, slots, 3)),
+        busy=zeros(replicas + 1),
+        leased=zeros(len(instance.max_machines)),
         cost=np.zeros(1),
+        chosen=zeros(TOGETHER),
+        old=zeros(n),
+        old_host=zeros(replicas),
+        old_pool=zeros(replicas),
+        best=zeros(replicas),
     )
 
 
@@ -91,7 +104,6 @@ def put(instance, plan, replica, machine, pool):
     busy = plan.busy[machine]
     plan.cost[0] += cost_of(instance, pool, busy + more) - cost_of(instance, pool, busy)
     plan.busy[machine] = busy + more
-    plan.held[machine] += 1
     plan.host[replica] = machine
 
 
@@ -109,32 +121,32 @@ def take(instance, plan, replica):
     pool, busy = plan.pool[machine], plan.busy[machine]
     plan.cost[0] += cost_of(instance, pool, busy - fewer) - cost_of(instance, pool, busy)
     plan.busy[machine] = busy - fewer
-    plan.held[machine] -= 1
     plan.host[replica] = -1
-    if plan.held[machine] == 0:
+    if plan.busy[machine] == 0:
         plan.pool[machine] = -1
         plan.leased[instance.offer[pool]] -= 1
 
 
 @kernel
-def _has_room(instance, plan, request, machine):
-    """Return whether a machine has room for one more replica of a request."""
-    pool, start, load = plan.pool[machine], plan.start[request], plan.load[machine]
+def _added(instance, plan, request, machine, pool):
+    """Return what one more replica of a request adds on a machine, in USD; inf for no room."""
+    start, load, idle = plan.start[request], plan.load[machine], 0
     cpu = instance.capacity[pool, 0] - instance.demand[request, 0]
     memory = instance.capacity[pool, 1] - instance.demand[request, 1]
     for slot in range(start, start + instance.duration[request]):
         if load[slot, 0] > cpu or load[slot, 1] > memory:
-            return False
-    return True
+            return np.inf
+        idle += load[slot, 2] == 0
+    busy = plan.busy[machine]
+    return cost_of(instance, pool, busy + idle) - cost_of(instance, pool, busy)
 
 
 @kernel
-def clear(instance, plan):
-    """Take all replicas from their machines."""
-    for replica in range(len(plan.host)):
+def _take_all(instance, plan, request):
+    """Take those replicas of a request that are on machines from them."""
+    for replica in range(instance.first[request], instance.first[request + 1]):
         if plan.host[replica] >= 0:
             take(instance, plan, replica)
-    plan.cost[0] = 0.0
 
 
 @kernel
@@ -143,8 +155,10 @@ def read(instance, plan, genes):
 
     A replica whose machine is of another pool, or has no room for it, gets one of its own.
     """
-    clear(instance, plan)
     n, replicas = len(instance.duration), len(instance.request)
+    for request in range(n):
+        _take_all(instance, plan, request)
+    plan.cost[0] = 0.0
     for request in range(n):
         if not served(instance, request):
             continue
@@ -153,7 +167,9 @@ def read(instance, plan, genes):
             pool = instance.legal[instance.legal_first[request] + genes[n + replica]]
             machine = genes[n + replicas + replica]
             known = plan.pool[machine]
-            if known >= 0 and (known != pool or not _has_room(instance, plan, request, machine)):
+            if known >= 0 and (
+                known != pool or _added(instance, plan, request, machine, pool) == np.inf
+            ):
                 machine = _free(plan)
             put(instance, plan, replica, machine, pool)
 
@@ -170,272 +186,111 @@ def evaluate_all(instance, plan, X, cost, excess):
                 excess[k] += (plan.leased[offer] - limit) / max(1, limit)
 
 
-# -- moves -----------------------------------------------------------------------------------------
-
-#: Requests that leave together, at most.
-TOGETHER = 3
-#: Requests that are drawn to find one that shares a pool with a given one.
-MAX_COMPANIONS = 12
-#: Costs count as equal up to this part of them: sums are rounded.
-EQUAL, LESS = 1e-12, 1e-9
-
-
-class Retiming(NamedTuple):
-    """Arrays that a change borrows: n requests, R replicas, T slots, R + 1 machines."""
-
-    chosen: np.ndarray  # (TOGETHER,) requests that leave
-    start: np.ndarray  # (n,) starts of those that left
-    host: np.ndarray  # (R,) machines of their replicas
-    pool: np.ndarray  # (R,) pools of their replicas
-    among: np.ndarray  # (R + 1,) machines that the request at hand may go to: leased, then free
-    among_pool: np.ndarray  # (R + 1,) the pools that these are of, or would be
-    added: np.ndarray  # (R + 1, T) what each of them costs more for each start, USD
-    room: np.ndarray  # (R + 1, T) replicas for which it has room
-    level: np.ndarray  # (T,) replicas for which a machine has room in each slot
-    queue: np.ndarray  # (T,) slots, for the least of a window
-    used: np.ndarray  # (R + 1,) replicas that each machine gets
-    more: np.ndarray  # (O,) machines of each offer that would be leased
-    pick: np.ndarray  # (R,) machine of each replica at a start
-    best: np.ndarray  # (R,) the same at the best start
-
-
-def new_moves(instance: PoolArrays) -> Retiming:
-    """Return the arrays that changes of an instance borrow."""
-    n, replicas, slots = len(instance.duration), len(instance.request), instance.horizon
-    machines = replicas + 1
-
-    def zeros(*shape: int) -> np.ndarray:
-        return np.zeros(shape, dtype=np.int64)
-
-    return Retiming(
-        chosen=zeros(TOGETHER),
-        start=zeros(n),
-        host=zeros(replicas),
-        pool=zeros(replicas),
-        among=zeros(machines),
-        among_pool=zeros(machines),
-        added=np.zeros((machines, slots)),
-        room=zeros(machines, slots),
-        level=zeros(slots),
-        queue=zeros(slots),
-        used=zeros(machines),
-        more=zeros(len(instance.max_machines)),
-        pick=zeros(replicas),
-        best=zeros(replicas),
-    )
-
-
-@inlined_kernel
-def _rooms(instance, request, free_cpu, free_memory):
-    """Return how many replicas of a request fit into what is free; no more than there are."""
-    result = instance.first[request + 1] - instance.first[request]
-    cpu, memory = instance.demand[request, 0], instance.demand[request, 1]
-    if free_cpu < cpu or free_memory < memory:
-        return 0
-    if free_cpu < result * cpu:
-        result = free_cpu // cpu
-    if free_memory < result * memory:
-        result = free_memory // memory
-    return result
-
-
-@inlined_kernel
-def _tabulate(instance, plan, moves, request, machine, pool):
-    """Write `added` and `room` of a machine of a pool for all starts of a request.
-
-    The least room of a window is that of the first of a queue of slots whose rooms increase.
-    """
-    load, level, queue = plan.load[machine], moves.level, moves.queue
-    busy, duration = plan.busy[machine], instance.duration[request]
-    cpu, memory = instance.capacity[pool, 0], instance.capacity[pool, 1]
-    head = tail = idle = 0
-    before = cost_of(instance, pool, busy)
-    for slot in range(instance.horizon):
-        level[slot] = _rooms(instance, request, cpu - load[slot, 0], memory - load[slot, 1])
-        while tail > head and level[queue[tail - 1]] >= level[slot]:
-            tail -= 1
-        queue[tail] = slot
-        tail += 1
-        idle += load[slot, 2] == 0
-        start = slot - duration + 1
-        if start >= 0:
-            if queue[head] < start:
-                head += 1
-            moves.room[machine, start] = level[queue[head]]
-            moves.added[machine, start] = cost_of(instance, pool, busy + idle) - before
-            idle -= load[start, 2] == 0
+# -- changes ---------------------------------------------------------------------------------------
 
 
 @kernel
-def _look(instance, plan, moves, request):
-    """Tabulate where a request that left may go; return to how many machines.
+def _cheapest(instance, plan, replica, pool):
+    """Return the machine of a pool on which a replica adds least, and what, in USD; -1 for none.
 
-    These are the leased machines of its pools, and as many free ones as its replicas could need.
+    A free machine has room: the pools of a plan are legal.
     """
-    count, free, first, last = 0, 0, instance.first[request], instance.first[request + 1]
+    request, best, found = instance.request[replica], np.inf, -1
+    offer, duration = instance.offer[pool], instance.duration[request]
     for machine in range(len(plan.pool)):
-        pool, own = plan.pool[machine], False
-        for replica in range(first, last if pool >= 0 else first):
-            own = own or moves.pool[replica] == pool
-        if own:
-            moves.among[count], moves.among_pool[count] = machine, pool
-            count += 1
-    for replica in range(first, last):
-        pool, before = moves.pool[replica], 0
-        for other in range(first, replica):
-            before += moves.pool[other] == pool
-        cpu, memory = instance.capacity[pool, 0], instance.capacity[pool, 1]
-        if before % _rooms(instance, request, cpu, memory) == 0:
-            while plan.pool[free] >= 0:
-                free += 1
-            moves.among[count], moves.among_pool[count] = free, pool
-            free, count = free + 1, count + 1
-    for k in range(count):
-        _tabulate(instance, plan, moves, request, moves.among[k], moves.among_pool[k])
-    return count
-
-
-@inlined_kernel
-def _pick(instance, plan, moves, count, start, replica):
-    """Return what a replica adds on the best machine of its pool, and its place; inf for none."""
-    pool, best, result = moves.pool[replica], np.inf, 0
-    offer = instance.offer[pool]
-    limit = instance.max_machines[offer]
-    full = 0 <= limit <= plan.leased[offer] + moves.more[offer]
-    for k in range(count):
-        machine = moves.among[k]
-        if moves.among_pool[k] != pool or moves.used[k] >= moves.room[machine, start]:
-            continue
-        if full and plan.pool[machine] < 0 and moves.used[k] == 0:
-            continue
-        more = 0.0 if moves.used[k] > 0 else moves.added[machine, start]
-        if more < best:
-            best, result = more, k
-    return best, result
-
-
-@inlined_kernel
-def _fill(instance, plan, moves, count, request, start, most):
-    """Pick a machine for each replica of a request, where it adds least from a start on.
-
-    Returns what they add in all, in USD; inf where that is `most` or more.
-    """
-    total = 0.0
-    for k in range(count):
-        moves.used[k] = 0
-        moves.more[instance.offer[moves.among_pool[k]]] = 0
-    for replica in range(instance.first[request], instance.first[request + 1]):
-        more, k = _pick(instance, plan, moves, count, start, replica)
-        total += more
-        if total >= most:
-            return np.inf
-        if plan.pool[moves.among[k]] < 0 and moves.used[k] == 0:
-            moves.more[instance.offer[moves.among_pool[k]]] += 1
-        moves.used[k] += 1
-        moves.pick[replica] = moves.among[k]
-    return total
+        if plan.pool[machine] == pool:
+            more = _added(instance, plan, request, machine, pool)
+            if more < best:
+                best, found = more, machine
+    limit, more = instance.max_machines[offer], cost_of(instance, pool, duration)
+    if more < best and not 0 <= limit <= plan.leased[offer]:
+        return _free(plan), more
+    return found, best
 
 
 @kernel
-def _come_back(instance, plan, moves, request, random):
-    """Put a request back at its cheapest start; return whether there is one."""
-    count = _look(instance, plan, moves, request)
+def _come_back(instance, plan, request, random):
+    """Put a request back at its cheapest start, on its pools; return whether there is one."""
+    begin, end = instance.first[request], instance.first[request + 1]
     starts = instance.horizon - instance.duration[request] + 1
-    first, best, best_start = below(random, starts), np.inf, -1
+    first, before, best, best_start = below(random, starts), plan.cost[0], np.inf, -1
     for k in range(starts):
-        start = (first + k) % starts
-        total = _fill(instance, plan, moves, count, request, start, best)
-        if total < best:
-            best, best_start = total, start
-            for replica in range(instance.first[request], instance.first[request + 1]):
-                moves.best[replica] = moves.pick[replica]
+        plan.start[request] = (first + k) % starts
+        total, replica = 0.0, begin
+        while replica < end:
+            machine, more = _cheapest(instance, plan, replica, plan.old_pool[replica])
+            total += more
+            if total >= best:
+                break
+            put(instance, plan, replica, machine, plan.old_pool[replica])
+            replica += 1
+        if replica == end:
+            best, best_start = total, plan.start[request]
+            copy_row(plan.host[begin:end], plan.best[begin:end])
+        _take_all(instance, plan, request)
+        plan.cost[0] = before  # without what rounding adds
     if best_start >= 0:
-        _put_all(instance, plan, moves, request, best_start, moves.best)
+        _put_all(instance, plan, request, best_start, plan.best)
     return best_start >= 0
 
 
 @kernel
-def _leave(instance, plan, moves, request, for_good):
-    """Take the replicas of a request out; where they were is kept, unless `for_good`."""
-    if not for_good:
-        moves.start[request] = plan.start[request]
-    for replica in range(instance.first[request], instance.first[request + 1]):
-        if not for_good:
-            moves.host[replica] = plan.host[replica]
-            moves.pool[replica] = plan.pool[plan.host[replica]]
-        take(instance, plan, replica)
-
-
-@kernel
-def _put_all(instance, plan, moves, request, start, host):
+def _put_all(instance, plan, request, start, host):
     """Put the replicas of a request on machines of their pools, from a start on."""
     plan.start[request] = start
     for replica in range(instance.first[request], instance.first[request + 1]):
-        put(instance, plan, replica, host[replica], moves.pool[replica])
+        put(instance, plan, replica, host[replica], plan.old_pool[replica])
 
 
 @kernel
-def _choose(instance, plan, moves, random):
-    """Write which requests leave into `moves.chosen`; return how many.
-
-    The others are likely to share a pool with the first.
-    """
-    n, request, count = len(instance.duration), below(random, len(instance.duration)), 1
-    if not served(instance, request):
-        return 0
-    moves.chosen[0] = request
-    for _ in range(below(random, TOGETHER)):
-        first = instance.first[request]
-        replica = first + below(random, instance.first[request + 1] - first)
-        pool, other = plan.pool[plan.host[replica]], request
-        for _ in range(MAX_COMPANIONS):
-            other = below(random, n)
-            host = plan.host[instance.first[other]]  # -1 where it is not served
-            if other != request and host >= 0 and plan.pool[host] == pool:
-                break
-        new = served(instance, other)
+def _choose(instance, plan, random):
+    """Write which requests leave, and where they are, into `plan`; return how many."""
+    count = 0
+    for _ in range(1 + below(random, TOGETHER)):
+        request = below(random, len(instance.duration))
+        new = served(instance, request)
         for k in range(count):
-            new = new and moves.chosen[k] != other
+            new = new and plan.chosen[k] != request
         if new:
-            moves.chosen[count] = other
+            plan.chosen[count], plan.old[request] = request, plan.start[request]
+            for replica in range(instance.first[request], instance.first[request + 1]):
+                plan.old_host[replica] = plan.host[replica]
+                plan.old_pool[replica] = plan.pool[plan.host[replica]]
             count += 1
     return count
 
 
 @kernel
-def _try_change(instance, plan, moves, random):
+def _try_change(instance, plan, random):
     """Let some requests leave and come back, unless the plan becomes dearer."""
     most = plan.cost[0] * (1 + EQUAL)
-    count, back = _choose(instance, plan, moves, random), 0
+    count, back = _choose(instance, plan, random), 0
     for k in range(count):
-        _leave(instance, plan, moves, moves.chosen[k], False)
-    while back < count and _come_back(instance, plan, moves, moves.chosen[back], random):
+        _take_all(instance, plan, plan.chosen[k])
+    while back < count and _come_back(instance, plan, plan.chosen[back], random):
         back += 1
     if back < count or plan.cost[0] > most:
         for k in range(back):
-            _leave(instance, plan, moves, moves.chosen[k], True)
+            _take_all(instance, plan, plan.chosen[k])
         for k in range(count):
-            request = moves.chosen[k]
-            _put_all(instance, plan, moves, request, moves.start[request], moves.host)
+            request = plan.chosen[k]
+            _put_all(instance, plan, request, plan.old[request], plan.old_host)
 
 
 @kernel
-def improve_all(instance, plan, moves, X, steps, random):
+def improve_all(instance, plan, X, steps, random):
     """Improve vectors, shape (k, n + 2 R), in place, by so many random changes each.
 
     `random` is a uint64 array, shape (1,).
     """
+    n, replicas = len(plan.start), len(plan.host)
     for k in range(len(X)):
         read(instance, plan, X[k])
-        least = plan.cost[0]
         for _ in range(steps):
-            _try_change(instance, plan, moves, random)
-        if plan.cost[0] < least * (1 - LESS):
-            n, replicas = len(plan.start), len(plan.host)
-            for request in range(n):
-                X[k, request] = plan.start[request]
-            for replica in range(replicas):
-                X[k, n + replicas + replica] = max(0, plan.host[replica])
+            _try_change(instance, plan, random)
+        copy_row(plan.start, X[k])
+        for replica in range(replicas):
+            X[k, n + replicas + replica] = max(0, plan.host[replica])
 
 
 # -- the method ------------------------------------------------------------------------------------
@@ -443,17 +298,13 @@ def improve_all(instance, plan, moves, X, steps, random):
 #: Plans that are improved together, at most, and slots of replicas that are looked at between two
 #: looks at the clock, about.
 BATCH, WORK = 32, 3 * 10**6
-#: Changes of a plan in one round, at most.
-MOST_CHANGES = 10**6
 
 
 class MachineEncoder(Encoder):
-    """Genes of `TemporalEncoder`, then for every replica the number of its machine.
-
-    A replica whose machine is of another pool, or has no room for it, gets one of its own.
-    """
+    """Genes of `TemporalEncoder`, then for every replica the number of its machine: see `read`."""
 
     problem: Temporal
+    trusted = True
 
     def __init__(self, problem: Temporal, objectives: Sequence[Objective]):
         super().__init__(problem, objectives)
@@ -464,7 +315,7 @@ class MachineEncoder(Encoder):
         self.upper = np.concatenate((self.packed.upper, np.full(replicas, replicas)))
         self.lower = np.zeros_like(self.upper)
         self.num_genes, self.num_constraints = len(self.upper), self.packed.num_constraints
-        self._plan, self._moves = new_machines(self.arrays), new_moves(self.arrays)
+        self._plan = new_machines(self.arrays)
 
     def evaluate(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return F (n, objectives), and G as `TemporalEncoder.evaluate` does."""
@@ -480,10 +331,6 @@ class MachineEncoder(Encoder):
         bins = np.array([self.packed.bins_of(genes) for genes in X], dtype=np.int64)
         return np.hstack((X, bins.reshape(len(X), -1)))
 
-    def sample(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return vectors of random starts and pools."""
-        return self.placed(self.packed.sample(rng, count))
-
     def encode(self, plan: Plan) -> np.ndarray:
         """Return the vector of a plan."""
         with self.problem.reading(plan):
@@ -493,14 +340,14 @@ class MachineEncoder(Encoder):
         """Return the plan of one vector."""
         plan, genes = self._plan, self.checked_one(genes)
         read(self.arrays, plan, genes)
-        leased = np.flatnonzero(plan.held)
+        leased = np.flatnonzero(plan.busy)
         rows = np.stack((leased, plan.pool[leased], plan.busy[leased]), axis=1)
         return self.packed.plan_of(genes.tolist(), plan.host.tolist(), rows.tolist())
 
     def improve(self, X: np.ndarray, changes: int, random: np.ndarray) -> np.ndarray:
         """Return the vectors X after so many random changes each; `random`, (1,), advances."""
         X = self.checked(X).copy()
-        improve_all(self.arrays, self._plan, self._moves, X, changes, random)
+        improve_all(self.arrays, self._plan, X, changes, random)
         return X
 
 
@@ -510,11 +357,8 @@ class _Finished(Variant):
 
     seeded: bool = False
 
-    def encoder(self, problem: Problem, objectives: Sequence[Objective]) -> Encoder:
-        assert isinstance(problem, Temporal)
-        encoder = MachineEncoder(problem, objectives)
-        encoder.trusted = True
-        return encoder
+    def encoder(self, problem: Any, objectives: Sequence[Objective]) -> Encoder:
+        return MachineEncoder(problem, objectives)
 
     def parameters(self) -> dict[str, Any]:
         return {}
@@ -535,35 +379,20 @@ def run(task: Task[Temporal]) -> Front:
     search.evaluate(X)
     random = search.rng.integers(0, 2**64, size=1, dtype=np.uint64)
     changes = len(task.problem.requests)
-    work = max(1, WORK // (len(encoder.arrays.request) * encoder.arrays.horizon))
+    most = max(changes, WORK // (len(encoder.arrays.request) * encoder.arrays.horizon))
     while not search.finished:
         search.archive.settle()
         X = search.archive.result()
+        X, size = X[search.rng.permutation(len(X))], min(BATCH, most // changes)
+        for part in (X[k : k + size] for k in range(0, len(X), size)):
+            tried = search.budget.allow(len(part) * (changes + 1)) // len(part) - 1
+            if tried > 0:
+                part = encoder.improve(part, tried, random)
+                search.budget.spend(tried * len(part))
+            search.evaluate(part)
+            if search.finished:
+                break
         if len(X) == 0:
             break
-        X, size = X[search.rng.permutation(len(X))], max(1, min(BATCH, work // changes))
-        for k in range(0, len(X), size):
-            _improve(search, encoder, X[k : k + size], changes, work, random)
-        changes = min(2 * changes, MOST_CHANGES)
+        changes = min(2 * changes, most)
     return search.conclude("retime", {})
-
-
-def _improve(
-    search: VectorSearch,
-    encoder: MachineEncoder,
-    X: np.ndarray,
-    changes: int,
-    work: int,
-    random: np.ndarray,
-) -> None:
-    """Improve plans by so many changes each, or as many as the budget allows.
-
-    About `work` changes are tried between two looks at the clock.
-    """
-    left = min(changes, search.budget.allow(len(X) * (changes + 1)) // len(X) - 1)
-    while left > 0 and not search.finished:
-        piece = min(left, max(1, work // len(X)))
-        X = encoder.improve(X, piece, random)
-        search.budget.spend(piece * len(X))
-        left -= piece
-    search.evaluate(X)

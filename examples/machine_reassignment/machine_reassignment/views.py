@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from machine_reassignment.drawing import shares
 from machine_reassignment.instance import MachineReassignment
 from machine_reassignment.referee import judge
-from placeopt.plugins import Bar, Cell, Plan, paragraphs, table
+from placeopt.plugins import Cell, Mark, Plan, before_after, paragraphs, table
 
 #: What the problem asks, in a sentence.
 QUESTION = "Which processes move to which machines, so that none is overloaded and few things move?"
@@ -55,9 +54,16 @@ def plan(problem: MachineReassignment, plan: Plan) -> str:
 def _machines(problem: MachineReassignment, machine: np.ndarray) -> str:
     """Return how full the machines are, those first whose fullest resource is."""
     before, after = (shares(problem, where) for where in (problem.arrays.home, machine))
-    rows: list[list[Cell]] = [
-        [str(m), Bar(float(before[m])), Bar(float(after[m]))]
-        for m in np.argsort(-after, kind="stable")[:_MOST].tolist()
-    ]
-    columns = ("machine", "fullest resource, of its safety capacity, now", "after")
-    return table("Machines", columns, rows, most=_MOST, more="machines")
+    order = np.argsort(-after, kind="stable").tolist()
+    over = [Mark("above safety", "warn") if after[m] > 1 else "" for m in order]
+    heads, one, two = [[str(m)] for m in order], before[order, None], after[order, None]
+    kind = {"resources": ("fullest resource, of its safety capacity,",), "more": "machines"}
+    return before_after("Machines", ("machine",), heads, one, two, over, **kind)
+
+
+def shares(problem: MachineReassignment, machine: np.ndarray) -> np.ndarray:
+    """Return the fullest resource of each machine, as a share of its safety capacity, (M,)."""
+    a = problem.arrays
+    used = np.zeros_like(a.capacity)
+    np.add.at(used, machine, a.requirement)
+    return (used / np.maximum(1, a.safety)).max(axis=1)
