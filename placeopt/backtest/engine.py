@@ -379,7 +379,7 @@ class Twin:
             on_node[n] = list(self.on_node[n])
         return ClusterView(
             now=self.now,
-            room=type(self.room)(*(a.copy() for a in self.room)),
+            room=self.room.copied(),
             machine=arrays.machine,
             price=self.price.copy(),
             on_node=on_node,

@@ -31,6 +31,8 @@ MOST_SPREADS = 8
 #: Scores of the scheduler.
 LEAST, MOST = range(2)
 RULES = {"least": LEAST, "most": MOST}
+#: Arrays of a room that pods and nodes change.
+_CHANGED = ("state", "cpu", "memory", "gpu", "pods", "beside", "fewest", "version")
 
 
 class Room(NamedTuple):
@@ -71,6 +73,10 @@ class Room(NamedTuple):
     rule: np.ndarray
     fewest: np.ndarray
     version: np.ndarray
+
+    def copied(self) -> Room:
+        """Return a copy of what pods and nodes change; what they do not is shared."""
+        return self._replace(**{name: getattr(self, name).copy() for name in _CHANGED})
 
 
 class Need(NamedTuple):

@@ -360,6 +360,7 @@ def cheapest_plan(
     plans: Sequence[Plan] = (),
     work: int = WORK,
     tries: int = TRIES,
+    seconds: float = math.inf,
     seed: int = 1,
 ) -> Plan:
     """Return the cheapest plan that is found; of equal ones that with fewest starts.
@@ -378,6 +379,8 @@ def cheapest_plan(
         instances there are more. One search at least, unless `starts` are given.
     tries : int
         Orders that are tried of the moves to a deployment, at most.
+    seconds : float
+        For each program of the cheapest end; 0: searches alone.
     seed : int
 
     Returns
@@ -386,7 +389,7 @@ def cheapest_plan(
         A plan that the referee accepts, if there is one that stops nothing or stops are allowed.
         Else the plan that the referee likes best.
     """
-    search = _Search(problem, stops, tries, seed)
+    search = _Search(problem, stops, tries, seed, seconds)
     for plan in ({"steps": []}, *plans):
         search.offer(plan)
     if not problem.infeasibility():

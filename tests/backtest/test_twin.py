@@ -143,6 +143,20 @@ def test_a_node_is_replaced_by_a_cheaper_one_for_what_fits_nowhere_else() -> Non
     assert played(trace(nodes, pods, machines=machines), "placeopt:interval=20min").ledger.bought
 
 
+@pytest.mark.parametrize("method", ["own", "repack"])
+def test_a_plan_moves_a_share_only_where_a_single_gpu_has_it(method: str) -> None:
+    """Two GPUs have .4 free each: room for .3, and none for .7."""
+    machines = [{**SMALL, "name": "two", "gpus": 2}, {**SMALL, "name": "one", "gpus": 1}]
+    own = [pod(f"p{k}", 100, 0, gpus=1, gpu_share=600, machines=["two"]) for k in range(2)]
+    filler = pod("f", 3800, 0, 600, machines=["two"])  # while it is there x is on the other node
+    nodes = [node("a", machine="two"), node("b", machine="one")]
+    for share, moved in ((300, 1), (700, 0)):
+        pods = [*own, filler, pod("x", 100, 1, gpus=1, gpu_share=share)]
+        text = f"placeopt:interval=20min,rule=least,method={method}"
+        ledger = played(trace(nodes, pods, machines), text).ledger
+        assert (ledger.moved, ledger.dropped) == (moved, 0)
+
+
 def test_a_share_of_moves_counts_the_pods_since_the_last_plan() -> None:
     short = [pod(f"s{k}", 10, 10 * k, 10 * k + 5) for k in range(98)]
     pods = sorted([pod("p", 1000, 0), pod("q", 1000, 0), *short], key=lambda one: one["from_s"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from placeopt.backtest.room import (
     give,
     place,
     take,
+    tightest,
 )
 
 #: Pods that are counted, at most, where a machine is chosen; how cheap it is to be with company.
@@ -81,6 +83,13 @@ class ClusterView:
         self._state = np.array([1], np.uint64)
         self._out = np.zeros(1, np.int64)
         self._rank = np.arange(len(self.machine))
+
+    def trial(self) -> ClusterView:
+        """Return a copy to try things on."""
+        trial = copy.copy(self)
+        trial.room, trial.gpu_set = self.room.copied(), self.gpu_set.copy()
+        trial.on_node = list(self.on_node)
+        return trial
 
     def nodes(self, state: int = READY) -> np.ndarray:
         """Return the nodes in a state."""
@@ -177,6 +186,17 @@ class ClusterView:
         for p, m in placed:
             self.on_node[m] = [*self.on_node[m], p]  # copies of a view share lists
         return placed
+
+    def move(self, p: int, old: int, n: int) -> bool:
+        """Move a pod, make before break; False and no change where it does not fit."""
+        if not fits(self.room, n, *self.needs[p]):
+            return False
+        before, self.gpu_set[p] = self.gpu_set[p], tightest(self.room, n, *self.needs[p][2:4])
+        self._change(p, n, take)
+        after, self.gpu_set[p] = self.gpu_set[p], before
+        self._change(p, old, give)
+        self.gpu_set[p] = after
+        return True
 
     def _change(self, p: int, n: int, how: Any) -> None:
         cpu, memory, _, share, _, rules = self.needs[p]

@@ -2,16 +2,17 @@
 
 Between plans, empty nodes go and pods are packed. A node for pods that wait is chosen with a view
 to the pods that run, others like which will come: a larger one where that is the cheaper room for
-them. A plan frees nodes, and replaces nodes by a cheaper one. The planner of ``placeopt
-consolidate`` finds it, or a method of the registry: `placeopt.backtest.policies.solved`. How long a
-saving lasts is not known. What has run for an hour is taken to run for an hour more: a node that is
-freed saves its price for as long as its oldest pod has run.
+them. A plan frees nodes, and replaces nodes by a cheaper one. The searches of
+``placeopt consolidate`` find it, or a method of the registry: `placeopt.backtest.policies.solved`.
+How long a saving lasts is not known. What has run for an hour is taken to run for an hour more: a
+node that is freed saves its price for as long as its oldest pod has run.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
+from functools import partial
 
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.base import ClusterView, Policy
@@ -48,7 +49,7 @@ class Consolidating(Policy):
     rule : str
         Score of the scheduler.
     method : str
-        A method for rolling updates that makes the plans; ``own``: the planner of
+        A method for rolling updates that makes the plans; ``own``: the searches of
         ``placeopt consolidate``.
     evaluations : float
         Budget of the method for a plan.
@@ -121,23 +122,27 @@ class Consolidating(Policy):
         return actions
 
     def _sought(self, view: ClusterView, limit: float) -> list[Action]:
+        """Return the plan that saves most, of these one of fewest moves."""
+        ways: list[list[Action]] = [[]]
         if self.method != OWN:
             weight = self.weight / (self.every / 3600)
-            return plan(view, self.method, self.evaluations, limit, weight, **self._more)
+            ways = plan(view, self.method, self.evaluations, limit, weight, **self._more)
+            return max(ways, key=partial(self._worth, view), default=[])
         nodes = [int(n) for n in view.nodes() if view.on_node[n] and view.copied(n)]
         left = [n for n in nodes if self._gain(view, n) > 0]
         left.sort(key=lambda n: -self._gain(view, n) / len(view.on_node[n]))
-        best: tuple[float, list[Action]] = (0.0, [])
         for _ in range(_ROUNDS):
             hours, moves = dict[int, float](), 0
             for n in left:
                 pods = view.on_node[n]
                 if moves + len(pods) <= limit:
                     hours[n], moves = max(map(view.age, pods)) / 3600, moves + len(pods)
-            actions = cheapest(view, hours, limit)
-            best = max(best, (self._saves(view, actions), actions), key=lambda one: one[0])
+            ways += cheapest(view, hours, limit)
             left = [n for n in left if n not in hours]
-        return best[1]
+        return max(ways, key=partial(self._worth, view))
+
+    def _worth(self, view: ClusterView, actions: list[Action]) -> tuple[float, int]:
+        return self._saves(view, actions), -len(actions)
 
     def _saves(self, view: ClusterView, actions: list[Action]) -> float:
         """Return what a plan saves, in USD, less the price of its moves."""

@@ -20,7 +20,6 @@ cluster-autoscaler for empty ones.
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
@@ -106,9 +105,7 @@ class Karpenter(Policy):
         """Return a command that frees the nodes, with at most one new, cheaper node."""
         price = sum(view.price_of(n) for n in nodes)
         drains = [Action("drain", n) for n in nodes]
-        trial = copy.copy(view)
-        trial.room = type(view.room)(*(array.copy() for array in view.room))
-        trial.gpu_set = view.gpu_set.copy()
+        trial = view.trial()
         for n in nodes:
             trial.room.state[n] = CLOSED
         pods = [p for n in nodes for p in view.on_node[n]]

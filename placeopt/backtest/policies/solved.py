@@ -2,17 +2,29 @@
 
 Nodes that take pods, one of each machine that may be bought, and the pods with their sizes, node
 sets and rules are an instance of ``rolling-update``. A node has its GPUs as thousandths of one
-amount there: moves whose share then fits on no single GPU are dropped where they are carried out.
+amount there: a plan is tried on the view, where a share has to fit on a single GPU. Beside it there
+is the plan that frees the same nodes, whose pods go where the scheduler would put them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from placeopt.backtest.execution import Action
 from placeopt.backtest.policies.base import ClusterView
-from placeopt.backtest.room import APART, COUNTED, OFF, SPREAD, TOGETHER, WHOLE, Room
+from placeopt.backtest.room import (
+    APART,
+    CLOSED,
+    COUNTED,
+    OFF,
+    READY,
+    SPREAD,
+    TOGETHER,
+    WHOLE,
+    Room,
+)
 from placeopt.core.errors import UnsupportedError, UsageError
 
 PROBLEM = "rolling-update"
@@ -27,8 +39,8 @@ _KINDS = {APART: "apart", TOGETHER: "together", SPREAD: "spread"}
 
 def plan(
     view: ClusterView, method: str, evaluations: int, limit: float, weight: float, **more: Any
-) -> list[Action]:
-    """Return the steps of the plan that is cheapest, a price for each move added.
+) -> list[list[Action]]:
+    """Return ways of the plan that is cheapest, a price for each move added.
 
     Parameters
     ----------
@@ -64,11 +76,11 @@ def plan(
     if not legal:
         return []
     chosen = min(legal, key=lambda point: point.values[cost] + weight * point.values[starts])
-    return _actions(view, slots, chosen.plan["steps"])
+    return _ways(view, slots, chosen.plan["steps"], limit)
 
 
-def cheapest(view: ClusterView, hours: dict[int, float], limit: float) -> list[Action]:
-    """Return the plan that the planner of ``placeopt consolidate`` finds for some nodes.
+def cheapest(view: ClusterView, hours: dict[int, float], limit: float) -> list[list[Action]]:
+    """Return ways of the plan that searches of ``placeopt consolidate`` find for some nodes.
 
     Pods of other nodes stay. A node that is freed saves its price for so many hours; one that is
     bought costs its price for the most hours of all.
@@ -99,10 +111,13 @@ def cheapest(view: ClusterView, hours: dict[int, float], limit: float) -> list[A
         pod["pinned"] |= int(pod["node"][1:]) not in hours
     seed = int(view.now) % 2**31
     plan = cheapest_plan(
-        RollingUpdate.from_document(document), work=2 * len(pods), tries=1, seed=seed
+        RollingUpdate.from_document(document),
+        work=2 * len(pods),
+        tries=1,
+        seconds=0.0,  # a program takes a second, and what it wins GPUs do not allow
+        seed=seed,
     )
-    actions = _actions(view, slots, plan["steps"])
-    return actions if sum(action.do == "move" for action in actions) <= limit else []
+    return _ways(view, slots, plan["steps"], limit)
 
 
 def _worthwhile(view: ClusterView, slots: dict[int, int], hours: Iterable[int]) -> dict[int, int]:
@@ -235,20 +250,39 @@ def _microservice(
     }
 
 
-def _actions(view: ClusterView, slots: dict[int, int], steps: Sequence[Any]) -> list[Action]:
-    """Return the steps as actions: first what is bought, then moves; nodes that end empty close."""
-    moves = [(int(step["microservice"][1:]), int(step["to"][1:])) for step in steps if step["to"]]
-    moves = [(p, n) for p, n in moves if p not in view.on_node[n]]
-    target = dict(moves)
-    bought = {n for n in target.values() if n in slots}
-    freed = [
-        n
-        for n in map(int, view.nodes())
-        if view.on_node[n]
-        and all(p in target for p in view.on_node[n])
-        and n not in target.values()
-    ]
-    actions = [Action("buy", slots[n]) for n in sorted(bought)]
+def _ways(
+    view: ClusterView, slots: dict[int, int], steps: Sequence[Any], limit: float
+) -> list[list[Action]]:
+    """Return plans that free the nodes that steps free: one that moves their pods alone and, where
+    moves are not scarce and GPUs allow them, these steps.
+    """
+    where = {p: n for n in map(int, view.nodes()) for p in view.on_node[n]}
+    moves = []
+    for step in (one for one in steps if one["to"]):
+        p, n = int(step["microservice"][1:]), int(step["to"][1:])
+        if where[p] != n:
+            moves.append((p, where[p], n))
+            where[p] = n
+    left = set(where.values())
+    freed = [n for n in map(int, view.nodes()) if view.on_node[n] and n not in left]
+    trials = [view.trial(), view.trial()]
+    for trial in trials:
+        trial.room.state[[n for _, _, n in moves if n in slots]] = READY
+        trial.room.state[freed] = CLOSED
+    ways = []
+    if limit == math.inf and all(trials[0].move(*one) for one in moves):
+        ways.append(_actions(slots, freed, [(p, n) for p, _, n in moves]))
+    found = {n: placed for n in freed if (placed := trials[1].empty(n)) is not None}
+    ways.append(_actions(slots, [*found], [one for own in found.values() for one in own]))
+    return [way for way in ways if sum(action.do == "move" for action in way) <= limit]
+
+
+def _actions(
+    slots: dict[int, int], freed: list[int], moves: Sequence[tuple[int, int]]
+) -> list[Action]:
+    """Return a plan: first what is bought, then moves; nodes that end empty close."""
+    bought = sorted({n for _, n in moves if n in slots})
+    actions = [Action("buy", slots[n]) for n in bought]
     actions += [Action("await")] if bought else []
     actions += [Action("close", n) for n in freed]
     return actions + [Action("move", p, n) for p, n in moves]
