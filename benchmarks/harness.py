@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import subprocess
 import sys
@@ -163,11 +162,3 @@ def shares(fronts: Mapping[str, Any]) -> dict[str, float]:
     reference = common_reference(fronts.values())
     whole = merge(fronts.values()).hypervolume(reference)
     return {name: front.hypervolume(reference) / whole for name, front in fronts.items()}
-
-
-def plain_share(front: Any, reference: Any) -> float:
-    """Return the hypervolume by the product of the reference point, as the CNSM paper has it.
-
-    It is a share where all goals are above 0, as on the pages that have recorded it.
-    """
-    return float(front.hypervolume(reference) / math.prod(reference))

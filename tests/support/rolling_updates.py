@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 Document = dict[str, Any]
 Values = tuple[float, ...]
 
+#: No limit on starts and stops.
+ANY = (float("inf"), float("inf"))
 #: Where a replica is that was removed; None is one that is stopped, or that waits to be added.
 GONE = "(gone)"
 
@@ -388,15 +390,21 @@ class Deployment:
             stops += to is None and not self.services[k][1].get("removed", False)
         return self.values(state, starts, stops) if self.ends_well(state) else None
 
-    def attainable(self) -> set[Values]:
-        """Return all deployments that steps lead to, with the least starts and stops to them."""
+    def attainable(self, direct: bool = False, most: tuple[float, float] = ANY) -> set[Values]:
+        """Return all deployments that steps lead to, with the least starts and stops to them.
+
+        With `direct` nothing stops and nothing starts twice; `most` limits starts and stops.
+        """
         labels: dict[State, set[Values]] = {self.start: {(0.0, 0.0)}}
         waiting = [self.start]
         while waiting:
             state = waiting.pop()
             for after, more in self.successors(state):
+                if direct and sum(more) > sum(s for _, s in after.at) - sum(s for _, s in state.at):
+                    continue
                 known = labels.get(after, set())
                 added = {(a + more[0], b + more[1]) for a, b in labels[state]}
+                added = {v for v in added if v[0] <= most[0] and v[1] <= most[1]}
                 together = set(best(known | added))
                 if together != known:
                     labels[after] = together
