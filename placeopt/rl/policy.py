@@ -16,15 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
 from placeopt.core.errors import UsageError
 from placeopt.rl.episodes import normalised
 
 #: Scores enter the rows times this, so that small differences are seen.
 CONTRAST = 8.0
+#: Of a layer.
+Width = Annotated[int, Field(ge=1, le=4096)]
 #: Activation by name.
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {"tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
@@ -47,10 +50,12 @@ class Shape:
         action's one-step reward, and at most one that counts in full; or none.
     """
 
-    features: int
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    features: Annotated[int, Field(strict=True, ge=1, le=10_000)]
     parts: int
-    hidden: tuple[int, ...] = (32, 32)
-    activation: str = "tanh"
+    hidden: Annotated[tuple[Width, ...], Field(min_length=1, max_length=8)] = (32, 32)
+    activation: Literal["tanh", "relu"] = "tanh"
     score: tuple[int, ...] = ()
 
     @property

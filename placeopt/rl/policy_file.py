@@ -9,10 +9,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from placeopt.core.errors import DocumentError, UsageError, did_you_mean
 from placeopt.core.files import documents
@@ -29,25 +29,41 @@ BUNDLED = Path(__file__).parent / "policies"
 MAX_BYTES = 64 * 2**20
 
 
-class _Network(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    features: int = Field(strict=True, ge=1, le=10_000)
-    hidden: tuple[int, ...] = Field(min_length=1, max_length=8)
-    activation: Literal["tanh", "relu"]
-    score: tuple[int, ...] = ()
-
-
 class _Header(BaseModel):
+    """What stands beside the arrays; the network has as many parts as there are rewards."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     format: Literal["placeopt/policy@1"]
     problem: str
     rewards: tuple[str, ...] = Field(min_length=1, max_length=64)
-    network: _Network
+    network: Shape
     environment: dict[str, Any] = Field(default_factory=dict)
     weights: tuple[float, ...] | None = None
     card: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_parts(cls, header: Any) -> Any:
+        network, rewards = header.get("network"), header.get("rewards")
+        if not isinstance(network, dict) or not isinstance(rewards, (list, tuple)):
+            return header
+        return header | {"network": {"parts": len(rewards), **network}}
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        n, parts = self.network, len(self.rewards)
+        inside = all(0 <= column < n.features for column in n.score)
+        if n.parts != parts or (n.score and not (inside and len(n.score) - parts in (0, 1))):
+            remedy = f"legal: {parts} of the {n.features} columns"
+            path = "network.score"
+            raise DocumentError(f"{list(n.score)} is not legal", path=path, remedy=remedy)
+        if self.weights is not None:
+            try:
+                read_weights(self.weights, parts)
+            except UsageError as error:
+                raise DocumentError("not legal", path="weights", remedy=str(error)) from None
+        return self
 
 
 def check_arrays(
@@ -104,28 +120,6 @@ def header_of(policy: TrainedPolicy) -> dict[str, Any]:
         "weights": weights,
         "card": policy.card,
     }
-
-
-def shape_of(header: Any, file: str) -> Shape:
-    """Return the form of the network that a validated header describes."""
-    n, parts = header.network, len(header.rewards)
-    if n.score and (
-        len(n.score) - parts not in (0, 1) or not all(0 <= c < n.features for c in n.score)
-    ):
-        raise DocumentError(
-            f"{list(n.score)} is not legal",
-            file=file,
-            path="network.score",
-            remedy=f"legal: {parts} of the {n.features} columns",
-        )
-    if not all(1 <= width <= 4096 for width in n.hidden):
-        raise DocumentError(
-            f"{list(n.hidden)} is not legal",
-            file=file,
-            path="network.hidden",
-            remedy="legal: widths of 1 to 4096",
-        )
-    return Shape(parts=parts, **dict(n))
 
 
 def write(policy: TrainedPolicy, path: AnyPath) -> None:
@@ -203,12 +197,6 @@ def policy_of(stored: Arrays, file: str, problem: str | None = None) -> TrainedP
             file=file,
             remedy=f"give a policy trained on {problem}",
         )
-    if header.weights is not None:
-        try:
-            read_weights(header.weights, len(header.rewards))
-        except UsageError as error:
-            raise DocumentError("not legal", file=file, path="weights", remedy=str(error)) from None
-    shape = shape_of(header, file)
-    checked = check_arrays(stored.arrays, shape.arrays(), file)
+    checked = check_arrays(stored.arrays, header.network.arrays(), file)
     kept = header.model_dump(exclude={"format", "network"})
-    return TrainedPolicy(shape=shape, arrays=checked, **kept)
+    return TrainedPolicy(shape=header.network, arrays=checked, **kept)

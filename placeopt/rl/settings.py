@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field
 
 from placeopt.core.parameters import checked
 from placeopt.rl.episodes import DRAWN
+from placeopt.rl.policy import Width
 
 
 def _split(value: Any) -> Any:
@@ -19,7 +20,6 @@ def _split(value: Any) -> Any:
     return value if isinstance(value, (list, tuple)) else [value]
 
 
-Width = Annotated[int, Field(ge=1, le=4096)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Steps = Annotated[int, Field(ge=1, le=10**9)]
 
