@@ -105,7 +105,7 @@ class Task(Generic[P]):
             self.problem, self.objectives, method, parameters, self.seed, *limits, self.start
         )
 
-    def take_up(self) -> Arrays | None:
+    def load_checkpoint(self) -> Arrays | None:
         """Return what an earlier process left of this run, if any; what it spent counts.
 
         At least one evaluation is left to do.
@@ -127,8 +127,8 @@ class Task(Generic[P]):
         checkpoint = None if self.checkpoint is None else self.checkpoint.of(name)
         return replace(self, checkpoint=checkpoint)
 
-    def keep(self, content: Callable[[], Arrays]) -> None:
-        """Keep what was found so far, for `take_up`: now and then, and when the run is cancelled.
+    def save_checkpoint(self, content: Callable[[], Arrays]) -> None:
+        """Keep what was found so far now and then, and when the run is cancelled.
 
         The header of what is kept gets what was spent.
         """
@@ -141,7 +141,7 @@ class Task(Generic[P]):
             spent = {"evaluations": budget.evaluations, "seconds": budget.seconds}
             return Arrays({**result.header, **spent}, result.arrays)
 
-        self.checkpoint.offer(with_spent, now=budget.cancelled)
+        self.checkpoint.save(with_spent, now=budget.cancelled)
 
     def front(
         self,
@@ -334,7 +334,7 @@ class Stages:
         if self._checkpoint is not None:
             if not self._budget.out_of_time:
                 self._done[name] = self._budget.evaluations - before, front
-            self._checkpoint.offer(self._content, now=True)
+            self._checkpoint.save(self._content, now=True)
         return front
 
     def _content(self) -> Arrays:

@@ -247,7 +247,7 @@ class VectorSearch:
 
     def _resume(self) -> int:
         """Go on from what an earlier process left; return the evaluations that it had made."""
-        left = self.task.take_up()
+        left = self.task.load_checkpoint()
         if left is None:
             return 0
         X = left.arrays["vectors"].reshape(-1, self.encoder.num_genes)
@@ -383,7 +383,7 @@ class VectorSearch:
             self._generations += 1
         self.archive.add(X, F, G)
         self._judge_some()
-        self.task.keep(self._found)
+        self.task.save_checkpoint(self._found)
         self.budget.report(interim=self._interim)
         return X, F, G
 
@@ -458,7 +458,7 @@ class VectorSearch:
         completed = not self.budget.cancelled and (
             self.budget.seconds_limit is None or self.budget.evaluations_left == 0
         )
-        self.task.keep(self._found)
+        self.task.save_checkpoint(self._found)
         parameters = parameters | self.variant.parameters()
         if self._resumed:
             parameters = parameters | {"resumed_at": self._resumed}

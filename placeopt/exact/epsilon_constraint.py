@@ -141,14 +141,14 @@ class _Before:
     @classmethod
     def of(cls, task: Task[Problem]) -> _Before:
         """Read what is there."""
-        left = task.take_up()
+        left = task.load_checkpoint()
         if left is None:
             return cls(task)
         return cls(task, left.header["plans"], left.header["solves"], left.arrays)
 
     def keep(self, memory: SearchHistory, solves: int) -> None:
         """Write what is known now, now and then."""
-        self.task.keep(
+        self.task.save_checkpoint(
             lambda: Arrays(
                 {
                     "solves": self.solves + solves,

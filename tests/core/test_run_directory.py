@@ -194,8 +194,8 @@ def test_tasks_that_were_stopped_are_not_kept(tmp_path: Path) -> None:
 def test_checkpoints_of_this_process_are_its_own(tmp_path: Path) -> None:
     """A part of a run does not take up what the part before it left."""
     checkpoint = Checkpoint(tmp_path / "x.checkpoint").of("moead")
-    checkpoint.offer(lambda: pytest.fail("too early"))
-    checkpoint.offer(lambda: Arrays({}, {"a": np.ones(2)}), now=True)
+    checkpoint.save(lambda: pytest.fail("too early"))
+    checkpoint.save(lambda: Arrays({}, {"a": np.ones(2)}), now=True)
     assert checkpoint.read() is None and len(list(tmp_path.iterdir())) == 1
 
 

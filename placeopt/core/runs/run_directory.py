@@ -125,7 +125,7 @@ class RunDirectory:
             self._file(key, INTERIM).unlink(missing_ok=True)
         else:
             write_arrays(self._file(key, "npz"), result)
-        self.checkpoint(key).forget()
+        self.checkpoint(key).delete()
 
     def keep_instance(self, problem: Problem) -> None:
         """Keep an instance beside the fronts that answer it, for those who look at them."""
@@ -169,7 +169,7 @@ class Checkpoint:
             return None
         return None if result.header.get("session") == _SESSION else result
 
-    def offer(self, content: Callable[[], Arrays], now: bool = False) -> None:
+    def save(self, content: Callable[[], Arrays], now: bool = False) -> None:
         """Write what `content` returns, if the last time is long ago or it must be `now`."""
         began = time.monotonic()
         if began < self._next and not now:
@@ -179,7 +179,7 @@ class Checkpoint:
         ended = time.monotonic()
         self._next = ended + max(CHECKPOINT_SECONDS, (ended - began) / CHECKPOINT_SHARE)
 
-    def forget(self) -> None:
+    def delete(self) -> None:
         """Delete the files of the task and of its parts."""
         for file in self._path.parent.glob(f"{self._path.name}*.npz"):
             file.unlink(missing_ok=True)
