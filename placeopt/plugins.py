@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from placeopt.multi_cluster.episodes import batch as multi_cluster_batch  # noqa: F401
     from placeopt.plot.markup import Bar as Bar
     from placeopt.plot.markup import Cell as Cell
+    from placeopt.plot.markup import Mark as Mark
     from placeopt.plot.markup import before_after as before_after
     from placeopt.plot.markup import paragraphs as paragraphs
     from placeopt.plot.markup import table as table
@@ -109,7 +110,7 @@ _OF: dict[str, str] = {
     "core.goals": "read_weights",
     "evolve.pymoo_adapter": "EncodedProblem Sample Variation",
     "exact.goals": "declare remember",
-    "plot.markup": "Bar Cell before_after paragraphs table",
+    "plot.markup": "Bar Cell Mark before_after paragraphs table",
     "plot.scene": "Scene",
     "plot.style": "PALETTE",
     "registry": "problem_class",
