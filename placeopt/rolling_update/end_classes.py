@@ -231,31 +231,42 @@ class World:
             groups[key].append(n)
         return [np.array(nodes) for nodes in groups.values()]
 
-    def worthwhile(self, below: float) -> list[np.ndarray]:
-        """Return the kinds of nodes that ends cheaper than `below` need.
+    def widest_kinds(self) -> list[np.ndarray]:
+        """Return kinds of nodes, each with those to buy that are no better, which come last.
 
-        A node to buy is not among them where another kind costs no more, has no less room, may host
-        as much and is in the same place, and so many of it that an end with all costs too much.
+        Such nodes cost no less, have no more room, may host no more, and are in the same place. As
+        many of the first of a kind would do in their place: for a bound that is enough.
         """
-        a, kept, others = self.a, list[np.ndarray](), defaultdict[bytes, list[int]](list)
+        a, found, others = self.a, list[list[np.ndarray]](), defaultdict[bytes, list[int]](list)
         hosts = np.array([one.host for one in self.classes], dtype=bool).reshape(-1, len(a.price))
-        coarse = self.domain[~np.array(self.fine, dtype=bool)]
-        sunk = int(a.price[self.forced].sum())
+        fine = np.array(self.fine, dtype=bool)
         kinds = self.kinds()
         room = [int(self.left[nodes[0]].sum()) for nodes in kinds]
         for k in sorted(range(len(kinds)), key=lambda k: (a.price[kinds[k][0]], -room[k], k)):
             n = kinds[k][0]
-            alone = [(c, d) for c, d in enumerate(self.domain[:, n]) if self.fine[c] and d >= 0]
-            if a.candidate[n] and not self.fixed[n] and not any(self.base[c][d] for c, d in alone):
-                key = coarse[:, n].tobytes() + (self.domain[:, n] < 0).tobytes()
-                better = others[key + a.limits.amount[:, n].tobytes()]
-                fits = (self.left[better] >= self.left[n]).all(axis=1)
-                if (fits & (hosts[:, better] >= hosts[:, [n]]).all(axis=0)).any():
+            where = self.domain[:, n]
+            held = any(self.base[c][where[c]] for c in np.flatnonzero(fine & (where >= 0)).tolist())
+            if a.candidate[n] and not self.fixed[n] and not held:
+                key = (
+                    where[~fine].tobytes(),
+                    (where < 0).tobytes(),
+                    a.limits.amount[:, n].tobytes(),
+                )
+                better = others[b"".join(key)]
+                first = [found[j][0][0] for j in better]
+                fits = (self.left[first] >= self.left[n]).all(axis=1)
+                fits &= (hosts[:, first] >= hosts[:, [n]]).all(axis=0)
+                if fits.any():
+                    found[better[np.flatnonzero(fits)[-1]]].append(kinds[k])
                     continue
-                if sunk + len(kinds[k]) * a.price[n] >= below:
-                    better.append(int(n))
-            kept.append(kinds[k])
-        return kept
+                better.append(len(found))
+            found.append([kinds[k]])
+        return [np.concatenate(nodes) for nodes in found]
+
+    def are_alike(self, nodes: np.ndarray) -> bool:
+        """Return whether some nodes of a kind cost the same and have the same room."""
+        alike = (self.a.price[nodes] == self.a.price[nodes[:1]]).all()
+        return bool(alike and (self.left[nodes] == self.left[nodes[:1]]).all())
 
     def _is_special(self, n: int) -> bool:
         """Return whether something may be on node n that could not start there."""

@@ -285,12 +285,7 @@ class _Search:
         below: float = math.inf,
     ):
         self.problem, self.world, self.seconds = problem, world, seconds
-        self.least_hosts, self.evenly = least_hosts, evenly
-        #: Only cheaper ends are looked for.
-        self.below = below
-        a, node = world.a, world.a.stays_on
-        if not a.drain[node[~a.removed]].any() and may_end(a, node):
-            self.below = min(below, round(a.cost(node) * a.price_scale) + 1)
+        self.least_hosts, self.evenly, self.below = least_hosts, evenly, below
 
     def _program(self, bins: list[np.ndarray], *, packs: bool = False) -> EndProgram:
         """Return the program; of chosen nodes, where it packs, by CP-SAT if that is there."""
@@ -299,10 +294,9 @@ class _Search:
 
     def _bins(self) -> tuple[list[np.ndarray], bool]:
         """Return the bins of the first program, and whether each is a node."""
-        kinds = self.world.worthwhile(self.below)
-        each = [np.array([n]) for n in np.sort(np.concatenate([np.empty(0, int), *kinds]))]
+        each = [np.array([n]) for n in np.flatnonzero(self.world.real).tolist()]
         small = len(self.world.classes) * len(each) <= _EACH_NODE
-        return each if small else kinds, small
+        return each if small else self.world.widest_kinds(), small
 
     def front(self, end: EndState, level: float) -> EndFront:
         """Return the front of price and starts, as far as effort allows.
@@ -341,10 +335,18 @@ class _Search:
 
     def _packed_of_few_starts(self, program: EndProgram, x: np.ndarray) -> np.ndarray | None:
         """Return an end on the nodes that a solution pays, those where most rests."""
-        nodes = self._chosen(program, program.paid_in(x), self.world.most_resting_first)
+        paid = program.paid_in(x)
+        nodes = self._chosen(program, paid, self.world.most_resting_first)
         if len(self.world.classes) * len(nodes) > _PACKED:
             return None
-        return self._program(nodes, packs=True).with_most_at_home(program.cost(x))[0]
+        price = max(program.cost(x), self._price_of(nodes))
+        return self._program(nodes, packs=True).with_most_at_home(price)[0]
+
+    def _price_of(self, nodes: list[np.ndarray]) -> int:
+        """Return what is paid where all of these nodes are."""
+        world = self.world
+        used = np.concatenate([np.flatnonzero(world.forced), *nodes])
+        return int(world.a.price[np.unique(used)].sum())
 
     def run(self) -> EndState:
         """Return the cheapest end that is found."""
@@ -357,8 +359,8 @@ class _Search:
             easy = easy or (k == 0 and program.is_easy)
             if k == 0 and (x is None or program.cost(x) > bound or world.a.survival.room):
                 lowest = lower_bound(self.problem)  # else the program knows all that this knows
-            if proven and min(bound, self.below) < math.inf:
-                lowest = max(lowest, int(min(bound, self.below)))
+            if proven and math.isfinite(bound):
+                lowest = max(lowest, int(bound))
             if x is None or lowest >= self.below:
                 break
             found, certain, paid = self._packed(program, x, small)
@@ -392,7 +394,9 @@ class _Search:
         packed = self._program(nodes, packs=True)
         for k in self.evenly:
             packed.spread_evenly(k, self.least_hosts[k])
-        return *packed.with_most_at_home(cost), paid
+        found, certain = packed.with_most_at_home(max(cost, self._price_of(nodes)))
+        first = all(self.world.are_alike(program.bins[b][:count]) for b, count in paid.items())
+        return found, certain and first, paid  # of those behind others might do
 
     def _chosen(
         self,
