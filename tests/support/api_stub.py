@@ -8,7 +8,8 @@ that does what controllers, scheduler and kubelets would:
   first, then by deletion cost) and make what is missing;
 * a Deployment scales its ReplicaSet; one that would roll out, as the templates differ and it is not
   paused, is noted;
-* StatefulSets make again what was deleted, and restart pods of another template unless told not to;
+* StatefulSets make again what was deleted, in order and each after those before it are ready, but
+  for parallel ones; and restart pods of another template unless told not to;
 * the scheduler asks cordons, taints, selectors, node affinity, CPU, memory and pods of a node;
 * a pod on a node is ready at once, unless it is among ``sick``.
 
@@ -274,12 +275,15 @@ class Cluster(threading.Thread):
     def stateful_set(self, key: Key, item: Object) -> None:
         """Make what is missing; restart what has another template, unless it updates on delete."""
         strategy = item["spec"].get("updateStrategy", {}).get("type", "RollingUpdate")
-        names = [f"{key[2]}-{k}" for k in range(item["spec"]["replicas"])]
+        ordered = item["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+        start = item["spec"].get("ordinals", {}).get("start", 0)
+        names = [f"{key[2]}-{start + k}" for k in range(item["spec"]["replicas"])]
         ready = 0
         for name in names:
             pod = self.store.tables.get(("pods", key[1], name))
             if pod is None:
-                self.make(item, name)
+                if not ordered or ready == names.index(name):
+                    self.make(item, name)
             elif strategy == "RollingUpdate" and _asks(pod["spec"]) != _asks(
                 item["spec"]["template"]["spec"]
             ):

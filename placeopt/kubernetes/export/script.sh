@@ -149,6 +149,11 @@ def owner: first(.metadata.ownerReferences[]? | select(.controller) | .kind + " 
   | $live[.name] // empty
   | select(.spec.nodeName == $node and owner == ($mine | owner))
   | select(.metadata.deletionTimestamp | not) | .metadata.name)'
+# jq: pods of a namespace -> those before $pod in its StatefulSet that are not ready or not there: until they are, a pod that ends is not made anew.
+BEFORE=$ASKED'
+(.items | map({key: .metadata.name, value: .}) | from_entries) as $live
+| [range($start; $pod | ltrimstr($set + "-") | tonumber) | "\($set)-\(.)"
+  | select($live[.] | . == null or .metadata.deletionTimestamp or (ready | not))] | join(" ")'
 fail() { echo "error: $*" >&2; exit 1; }
 state() { # namespace pod: nothing where it is not there, leaving where it is being deleted, else alive
   kubectl -n "$1" get pod "$2" -o json --ignore-not-found | jq -r 'if .metadata.deletionTimestamp then "leaving" else "alive" end'
@@ -205,11 +210,27 @@ vacant() { # node: whether nothing runs there but what comes with every node
 nodeless() { # namespace owner: how many of its pods wait for a node
   kubectl -n "$1" get pods -o json | jq --arg owner "$2" "$NODELESS" || fail "kubectl does not answer"
 }
-whole() { # namespace statefulset: all its pods that have a node are ready, so that one may be missing
-  local waits now
+whole() { # namespace statefulset pod: all its pods that have a node are ready, so that one may be missing; and none is before it for which it would wait
+  local waits set now start before
   waits=$(nodeless "$1" "$2")
-  now=$(kubectl -n "$1" get statefulset "$2" -o json | jq -r --argjson waits "$waits" '"\(.status.readyReplicas // 0) of \((.spec.replicas // 1) - $waits)"')
+  set=$(kubectl -n "$1" get statefulset "$2" -o json) || fail "kubectl does not answer"
+  now=$(jq -r --argjson waits "$waits" '"\(.status.readyReplicas // 0) of \((.spec.replicas // 1) - $waits)"' <<<"$set")
   [[ "${now% of *}" -ge "${now#* of }" ]] || fail "StatefulSet $1/$2 has $now pods ready, without those that wait for a node: none is deleted before all are"
+  start=$(jq '.spec | if .podManagementPolicy == "Parallel" then empty else .ordinals.start // 0 end' <<<"$set")
+  if [[ -n "$start" ]]; then
+    before=$(kubectl -n "$1" get pods -o json | jq -r --arg set "$2" --arg pod "$3" --argjson start "$start" "$BEFORE") || fail "kubectl does not answer"
+    [[ -z "$before" ]] || fail "StatefulSet $1/$2 makes its pods in their order, and not ready are: $before. $3 is not deleted, as it would not come back before. Run this again when they are ready; if no step starts them, plan again"
+  fi
+}
+back() { # namespace pod uid: wait until it is made anew, and ready
+  local now end=$((SECONDS + ${WAIT%s}))
+  while :; do
+    now=$(kubectl -n "$1" get pod "$2" -o jsonpath='{.metadata.uid}' --ignore-not-found) || fail "kubectl does not answer"
+    if [[ -n "$now" && "$now" != "$3" ]]; then break; fi
+    if ((SECONDS >= end)); then fail "pod $1/$2 is not made anew after $WAIT: $([[ -n "$now" ]] && echo "the old one still ends" || echo "its StatefulSet waits")"; fi
+    sleep "$POLL"
+  done
+  ready "$1" "$2"
 }
 free() { # namespace statefulset requests: its template is bound to no node any more; its pods stay as they are
   local was
@@ -377,14 +398,12 @@ start() { # namespace deployment new-pod node requests
 
 # A pod of a StatefulSet cannot run twice: it ends, and is made anew on the node.
 recreate() { # namespace statefulset pod old-node node requests
-  local ns=$1 name=$2 old=$3 new node=$5 requests=$6 uid ended
+  local ns=$1 name=$2 old=$3 node=$5 requests=$6 uid ended
   if [[ -z "$4" ]]; then old=$(about "$ns" "$old" "$node"); fi
-  new=$old
   uid=$(kubectl -n "$ns" get pod "$old" -o jsonpath='{.metadata.uid}' --ignore-not-found) || fail "kubectl does not answer"
   ended=$(sed -n "s/^ended $number //p" "$DONE" 2>/dev/null || true)
-  if [[ -n "$ended" && "$uid" != "$ended" ]]; then # an earlier run ended it, and was interrupted while it came back
-    until [[ -n "$(state "$ns" "$old")" ]]; do sleep "$POLL"; done
-    ready "$ns" "$old"
+  if [[ -n "$ended" ]] && [[ "$uid" != "$ended" || "$(state "$ns" "$old")" == leaving ]]; then # an earlier run ended it, and was interrupted while it came back
+    back "$ns" "$old" "$ended"
     return
   fi
   [[ -n "$uid" ]] || fail "pod $ns/$old is not there: plan again"
@@ -394,12 +413,11 @@ recreate() { # namespace statefulset pod old-node node requests
     ready "$ns" "$old" # it waited, and the scheduler was there before
     return
   fi
+  whole "$ns" "$name" "$old"
   [[ -n "$ended" ]] || echo "ended $number $uid" >>"$DONE"
-  whole "$ns" "$name"
   kubectl -n "$ns" get statefulset "$name" -o json | jq --arg node "$node" --argjson requests "$requests" "$REBIND" | kubectl replace -f -
-  kubectl -n "$ns" delete pod "$old" --wait
-  until [[ -n "$(state "$ns" "$new")" ]]; do sleep "$POLL"; done
-  ready "$ns" "$new"
+  kubectl -n "$ns" delete pod "$old" --wait=false
+  back "$ns" "$old" "$uid"
 }
 
 discard() { # node: it is empty; spreads over hostnames count it until it is deleted

@@ -173,6 +173,7 @@ def plan_id(problem: Problem, plan: Plan) -> str:
 
 def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
     arrays = problem.arrays
+    plan = _in_order(problem, plan, pods.origin)
     moves = [(m, -1 if n == arrays.waiting else n) for m, n in problem.steps(plan)]
     last = {copy: k for k, (copy, node) in enumerate(moves) if node >= 0}
     where = [-1 if n == arrays.waiting else n for n in arrays.home.tolist()]
@@ -210,6 +211,45 @@ def _rolling(problem: RollingUpdate, plan: Plan, pods: _Pods) -> list[PlanStep]:
             )
         )
     return results
+
+
+def _in_order(problem: RollingUpdate, plan: Plan, origin: Origin | None) -> Plan:
+    """Return a plan in which waiting pods of a StatefulSet that are alike start in their order.
+
+    A StatefulSet makes a pod that was deleted anew only when those before it are ready, but for
+    parallel ones. Pods exchange their steps where the referee says that it is the same.
+    """
+    sets: dict[tuple[str, str, str], dict[tuple[str, str], None]] = {}
+    for move in plan["steps"]:
+        name = (move["application"], move["microservice"])
+        item = None if origin is None else origin.items.get(key(name[1], name[0]))
+        if item is not None and item.kind == "StatefulSet" and item.pod and item.node is None:
+            sets.setdefault(_owner(item), {})[name] = None
+    for names in sets.values():
+        in_order = sorted(names, key=lambda n: _ordinal(origin.items[key(n[1], n[0])].pod))
+        takes = dict(zip(names, in_order, strict=True))
+        moves = []
+        for move in plan["steps"]:
+            name = (move["application"], move["microservice"])
+            application, pod = takes.get(name, name)
+            moves.append({**move, "application": application, "microservice": pod})
+        other = {**plan, "steps": moves}
+        before, after = problem.evaluate(plan), problem.evaluate(other)
+        if not after.violations and after.values == before.values:
+            plan = other
+    return plan
+
+
+def _ordinal(pod: str | None) -> int:
+    """Return the number of a pod in its StatefulSet.
+
+    Examples
+    --------
+    >>> _ordinal("db-12"), _ordinal("db")
+    (12, 0)
+    """
+    number = (pod or "").rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
 
 
 def _action(source: int, node: int, last: bool) -> str:
@@ -488,6 +528,29 @@ def _absent(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
     ]
 
 
+def _behind(made: Sequence[PlanStep], origin: Origin | None) -> list[str]:
+    """Return a sentence for each pod of a StatefulSet that is behind one that waits for a node."""
+    waiting: dict[tuple[str, str, str], set[str]] = {}
+    for item in () if origin is None else origin.items.values():
+        if item.kind == "StatefulSet" and item.pod and item.node is None:
+            waiting.setdefault(_owner(item), set()).add(item.pod)
+    results = []
+    for step in made:
+        at = step.at
+        if at is None or at.pod is None or not step.interrupts:
+            continue
+        waits = waiting.get((at.namespace, at.kind, at.name), set())
+        waits.discard(at.pod)
+        before = sorted((p for p in waits if _ordinal(p) < _ordinal(at.pod)), key=_ordinal)
+        if before:
+            results.append(
+                f"step {step.number} makes {at.namespace}/{at.pod} anew, which its StatefulSet "
+                f"does only when {before[0]} is ready, unless its podManagementPolicy is Parallel; "
+                f"{before[0]} waits for a node until then, and the script stops before this step"
+            )
+    return results
+
+
 def idle_nodes(
     problem: Problem, made: Sequence[PlanStep], origin: Origin | None
 ) -> tuple[list[str], bool]:
@@ -523,7 +586,7 @@ def about_idle(nodes: Sequence[str], deleted: bool) -> list[str]:
 
 def warnings(made: list[PlanStep], origin: Origin | None = None) -> list[str]:
     """Return what a reader must know before the first step."""
-    results = [*broken_by(made, origin), *_absent(made, origin)]
+    results = [*broken_by(made, origin), *_absent(made, origin), *_behind(made, origin)]
     if deleted := [str(s.source) for s in made if s.deletes]:
         shown = ", ".join(deleted[:20]) + (", ..." if len(deleted) > 20 else "")
         results.append(
