@@ -152,6 +152,32 @@ def test_room_together_is_not_a_place_for_each() -> None:
     assert RollingUpdate.from_document(document).evaluate({"steps": []}).feasible
 
 
+def test_what_is_lost_starts_where_the_largest_share_is_left() -> None:
+    """The first has a sixth left on n2, a twentieth on n1; the second may be on n1 alone."""
+    sizes = {"n0": 40, "n1": 20, "n2": 6}
+    nodes = [
+        {"name": n, "cluster": "c", "cpu_millicores": c, "memory_mib": 100, "price": 1.0}
+        for n, c in sizes.items()
+    ]
+    pods = {"first": ("n0", 4), "second": ("n0", 3), "large": ("n1", 15), "small": ("n2", 1)}
+    services: list[Json] = [
+        {"name": name, "node": n, "cpu_millicores": cpu, "memory_mib": 1}
+        for name, (n, cpu) in pods.items()
+    ]
+    services[1]["allowed"] = "near"
+    document = {
+        "problem": "rolling-update",
+        "name": "shares",
+        "semantics": "stay",
+        "nodes": nodes,
+        "applications": [{"name": "a", "microservices": services}],
+        "node_sets": {"near": ["n0", "n1"]},
+        "survival": {"room": True},
+    }
+    assert RollingUpdate.from_document(document).evaluate({"steps": []}).violations == ()
+    assert Deployment(document).judge({"steps": []}) is not None
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_the_encoder_and_episodes_agree_with_the_referee(seed: int) -> None:
     problem, rng = RollingUpdate.from_document(drawn(seed)), np.random.default_rng(seed)
