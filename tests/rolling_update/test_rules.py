@@ -311,3 +311,31 @@ def test_nodes_that_are_emptied_are_no_domains_of_a_spread_that_shrinks() -> Non
         assert judged(document, plan)
         assert problem.evaluate(plan).values[0] == calm
     assert smaller > clusters / 3
+
+
+def test_a_node_that_one_leaves_and_another_reaches_is_still_a_domain() -> None:
+    """Two were there and two are: a spread that shrinks counts it, with none of its group."""
+    document = shrinking(0)
+    row, service = document["nodes"][1], document["applications"][0]["microservices"][0]
+    places = {"d0": "n0", "d1": "n0", "d2": "n2", "w0": "n1", "w1": "n2"}
+    document |= {
+        "nodes": [{**row, "name": f"n{k}"} for k in range(3)],
+        "applications": [
+            {
+                "name": "a",
+                "microservices": [
+                    service
+                    | {"name": m, "node": n, "groups": ["web" if m[0] == "w" else "db"]}
+                    | {"cpu_millicores": 1, "pinned": False}
+                    for m, n in places.items()
+                ],
+            }
+        ],
+        "node_sets": {},
+        "rules": [document["rules"][0] | {"max_skew": 1}],
+    }
+    moves = [("d1", "n1"), ("d2", "n0"), ("w1", "n1"), ("w0", "n2")]
+    plan = {"steps": [{"application": "a", "microservice": m, "to": n} for m, n in moves]}
+    assert not judged(document, plan)
+    broken = RollingUpdate.from_document(document).evaluate(plan).violations
+    assert {v.kind for v in broken} == {"rule"}
