@@ -84,11 +84,11 @@ def solve_model(
     All plans are solutions of the model, whatever constraints were added to it, or come from
     ``task.start``. Where it has no solution the front is empty and says so; see `run`.
     """
-    from placeopt.exact.goals import goals_of
+    from placeopt.exact.goals import own_goals
     from placeopt.exact.model_front import ModelSearch
 
     names = names_of(task.objectives)
-    model_search = ModelSearch(model, goals_of(model, names, None, None), task.budget, judged=True)
+    model_search = ModelSearch(model, own_goals(model, names), task.budget, judged=True)
     model_search.require_fit(solver)
     compiled, origin = model_search.compiled, model_search.origin
     assert origin is not None

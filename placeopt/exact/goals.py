@@ -238,6 +238,11 @@ def goals_of(
     ]
 
 
+def own_goals(model: pyo.ConcreteModel, names: Sequence[str]) -> list[Goal]:
+    """Return goals of a model's problem, all minimised, in the order of their names."""
+    return goals_of(model, {name: (model.component(name), "min") for name in names}, None, None)
+
+
 # -- which goals -----------------------------------------------------------------------------------
 
 

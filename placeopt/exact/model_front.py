@@ -95,7 +95,8 @@ class ModelSearch:
         self.compiled = CompiledModel(
             model, minimised, expressions, rounded=without_gap, most_units=most
         )
-        self._check_steps()
+        if not judged:  # the referee says what a step is
+            self._check_steps()
         self.main, self.endless = self._choose_main()
         self.signs = np.array([goal.sign for goal in goals])
         self.constants = np.array(self.compiled.constants)

@@ -218,7 +218,7 @@ class _Decomposition:
 
         Its goals are cost, starts and what is lost at worst, of those that are asked for.
         """
-        from placeopt.exact.goals import goals_of, remember
+        from placeopt.exact.goals import own_goals, remember
         from placeopt.exact.model_front import ModelSearch
         from placeopt.rolling_update import model as models
 
@@ -227,8 +227,7 @@ class _Decomposition:
         goals = tuple(o for o in timeless if o.name in wanted) or timeless[:1]
         model = models.build_static(self.problem)
         remember(model, self.problem, self._extract, self._cut)
-        names = names_of(goals)
-        search = ModelSearch(model, goals_of(model, names, None, None), budget, judged=True)
+        search = ModelSearch(model, own_goals(model, names_of(goals)), budget, judged=True)
         compiled, origin, known = search.compiled, search.origin, list[Found]()
         oracle = Oracle(compiled, budget, self.solver, self.seed, origin=origin, judged=True)
         for plan in self.plans:
