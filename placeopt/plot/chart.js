@@ -40,7 +40,10 @@
 
   function proof(front, n) {
     var gap = front.gaps[n];
-    return front.statuses[n] + (gap ? " (gap " + number(gap * 100) + "%)" : "");
+    if (gap === null) { return front.statuses[n]; }
+    // Rounded up, as in placeopt/core/numbers.py: no gap is understated.
+    var percent = Math.max(1, Math.ceil(gap * 1e4 - 1e-9)) / 100;
+    return front.statuses[n] + " (gap " + percent.toFixed(2) + "%)";
   }
   function origin(front, n) { return front.origins[front.origin_of[n]]; }
   // What pointing at a plan says, line by line.

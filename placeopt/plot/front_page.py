@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from placeopt.core.fronts.dominance import farthest
-from placeopt.core.fronts.words import bare_name, bound_name, counted, in_page, made
+from placeopt.core.fronts.words import bare_name, bound_name, counted, finders, in_page, made
 from placeopt.plot.markup import asset, bullets, section, shell
 from placeopt.plot.style import by_method
 
@@ -29,7 +29,7 @@ Commands = Sequence[tuple[str, str]]
 def front_data(front: Front, file: str = "FRONT", commands: Commands = ()) -> dict[str, Any]:
     """Return the data of `chart.js` and `choose.js`; `file` is the front's in commands."""
     methods = {name: k for k, (name, _, _) in enumerate(by_method(front))}
-    told = [_origin(point) for point in front.points]
+    told = [finders(point) for point in front.points]
     origins = {text: k for k, text in enumerate(dict.fromkeys(told))}
     return {
         "file": file,
@@ -66,12 +66,6 @@ def _goal(objective: Objective, best: float, worst: float) -> dict[str, Any]:
         "best": best,
         "worst": worst,
     }
-
-
-def _origin(point: Point) -> str:
-    return (", ".join(point.found_by) or "unknown") + (
-        "" if point.seed is None else f", seed {point.seed}"
-    )
 
 
 def plan_numbers(front: Front) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.core.fronts.words import bare_name
+from placeopt.core.fronts.words import values
 from placeopt.core.interfaces import build_encoder
 from placeopt.plot.markup import clean, facts, section, shell, some
 from placeopt.plot.scene import Scene
@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 
 def title_of(front: Front, index: int) -> str:
     """Return the name of a point and its values in a line."""
-    values = ", ".join(
-        f"{bare_name(o)} {v:.5g} {o.unit}".rstrip()
-        for o, v in zip(front.objectives, front.points[index].values, strict=True)
-    )
-    return f"{front.instance.name}, point {index}: {values}"
+    return f"{front.instance.name}, point {index}: {values(front, front.points[index])}"
 
 
 #: Decisions that are drawn, at most, how many stand in a row, and the side of each in pixels.

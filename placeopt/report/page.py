@@ -235,7 +235,7 @@ def _points(front: Front) -> str:
 
 def _point_row(front: Front, index: int) -> tuple[markup.Cell, ...]:
     point = front.points[index]
-    status = point.status if point.gap is None else f"{point.status}, gap {point.gap:.2%}"
+    status = point.status if point.gap is None else f"{point.status}, gap {percent(point.gap)}"
     return (
         str(index),
         *point.values,

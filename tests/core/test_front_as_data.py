@@ -11,8 +11,10 @@ import pytest
 
 import placeopt
 from placeopt.core.errors import UsageError
+from placeopt.core.fronts import words
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName, Objective, Point
+from placeopt.report import html
 
 GOALS = (Objective("latency_ms", "ms"), Objective("cost_usd", "USD"))
 NAME = InstanceName("temporal", "<toy>", "0")
@@ -219,3 +221,14 @@ def test_tables_may_have_plans() -> None:
     facts = problem.describe(front[0].plan)
     assert facts and table.loc[0, list(facts)].to_dict() == facts
     assert list(FRONT.where(cost_usd=0).to_pandas()) == list(FRONT.to_pandas())
+
+
+def test_no_gap_is_understated_wherever_it_is_shown() -> None:
+    """Of a point, of a front, in sentences and in a report: rounded up, and never nothing."""
+    goals = (Objective("a", "s"), Objective("b", "s"))
+    point = Point((1.0, 1.0), {}, "bounded", 1.23e-4, "lns", 7)
+    front = Front(InstanceName("x", "x", ""), goals, (point,), ((1.0, 1.0 - 1e-9),))
+    assert "gap 0.02%" in repr(point) and repr(front).endswith("gap 0.01%>")
+    assert "The gaps of the bounded plans are 0.02% to 0.02%." in words.certificate(front)
+    assert "bounded, gap 0.02%" in html(front)
+    assert repr(replace(front, bounds=((1.0, 1.0),))).endswith("; complete>")

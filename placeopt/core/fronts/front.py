@@ -34,6 +34,7 @@ from placeopt.core.fronts.values import (
     names_of,
     severity,
 )
+from placeopt.core.numbers import percent
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ class Front:
         if len(counts) == 1:
             statuses = self.points[0].status
         gap = self.gap()
-        proven = "" if gap is None else f"; gap {gap:.2%}"
+        proven = "" if gap is None else f"; gap {percent(gap)}" if gap else "; complete"
         size = f"{len(self)} point{'s' * (len(self) != 1)}"
         return f"<Front {self.instance.name}: {size}, {ranges}; {statuses}{proven}>"
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Strict
 
 from placeopt.core.errors import UsageError, shown
+from placeopt.core.numbers import percent
 
 #: How a front file is read into what stands here: lists become tuples, and nothing else is changed.
 CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
@@ -111,7 +112,7 @@ class Point:
     def __repr__(self) -> str:
         """Values, what is proven, origin; no plan."""
         values = ", ".join(f"{value:.6g}" for value in self.values)
-        gap = "" if self.gap is None else f" (gap {self.gap:.2%})"
+        gap = "" if self.gap is None else f" (gap {percent(self.gap)})"
         method = f", {self.method}" if self.method else ""
         seed = "" if self.seed is None else f" seed {self.seed}"
         return f"<Point ({values}): {self.status}{gap}{method}{seed}>"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from placeopt.core.fronts.values import CERTIFY
+from placeopt.core.numbers import percent
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
@@ -101,17 +101,6 @@ def counted(count: float, what: str) -> str:
     ('1 plan', '1,200 plans', '0 more runs')
     """
     return f"{count:,} {what}{'s' * (count != 1)}"
-
-
-def percent(gap: float) -> str:
-    """Return a gap above 0 in per cent, rounded up, so that no gap is understated.
-
-    Examples
-    --------
-    >>> percent(0.1), percent(1e-9), percent(0.99999)
-    ('10.00%', '0.01%', '100.00%')
-    """
-    return f"{max(1, math.ceil(gap * 1e4 - 1e-9)) / 1e4:.2%}"
 
 
 def up_to(objectives: Sequence[Objective], corner: Sequence[float]) -> str:
@@ -241,9 +230,13 @@ def origin_of(point: Point) -> str:
     status = {"optimal": "proven optimal", "heuristic": "not proven optimal"}.get(point.status)
     if status is None:
         status = "with a bound" if point.gap is None else f"within {percent(point.gap)} of optimal"
+    return f"{status}; found by {finders(point)}" if point.found_by else status
+
+
+def finders(point: Point) -> str:
+    """Return which methods found a plan, and the seed."""
     seed = "" if point.seed is None else f", seed {point.seed}"
-    finders = ", ".join(point.found_by)
-    return f"{status}; found by {finders}{seed}" if finders else status
+    return (", ".join(point.found_by) or "unknown") + seed
 
 
 def proof_in_words(points: tuple[Point, ...]) -> str:
@@ -312,7 +305,9 @@ def certificate(front: Front) -> list[str]:
     sentences += only_started(front)
     gaps = [p.gap for p in front.points if p.status == "bounded" and p.gap is not None]
     if gaps:
-        sentences.append(f"The gaps of the bounded plans are {min(gaps):.2%} to {max(gaps):.2%}.")
+        sentences.append(
+            f"The gaps of the bounded plans are {percent(min(gaps))} to {percent(max(gaps))}."
+        )
     notes = (run.parameters.get("note") for run in front.runs if run.method == CERTIFY)
     sentences += [f"{note[0].upper()}{note[1:]}." for note in notes if note]
     if front.gap() is None:
@@ -343,7 +338,7 @@ def _bound_sentence(front: Front, column: int, objective: Objective) -> str:
     limit = f"No plan can have {better} {bare_name(objective)} than"
     if sign * best <= sign * bound:
         return f"{limit} {value(objective, best)}, which is on this front."
-    away = f", {abs(best / bound - 1):.1%} {beyond}" if bound > 0 else ""
+    away = f", {max(0.001, abs(best / bound - 1)):.1%} {beyond}" if bound > 0 else ""
     result = f"the {least(objective)} found is {value(objective, best)}{away}"
     return f"{limit} {value(objective, bound)}; {result}."
 
