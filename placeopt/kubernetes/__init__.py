@@ -10,7 +10,7 @@ room      files                           what they know
 files     files                           JSON and YAML within limits, as items with their lines
 objects   values, objects, names          structs of Kubernetes; quantities, labels, kinds
 cluster   manifests, admission, moving,   all objects of the files; what pods ask for, and whether
-          replicas, origin, notes         one more may be made; replicas, volumes, names; the report
+          replicas, origin                one more may be made; replicas, volumes, names; the report
 pinned    pinned                          which replicas must stay, and every reason; budgets
 machines  machines, candidates            what machines have and cost; those to be bought
 places    capacity, given, options,       nodes that take part, what the user says; a cluster with

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
-from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Container, ObjectMeta, Pod, PodSpec
+from placeopt.kubernetes.origin import note, recorded
 from placeopt.kubernetes.values import MIB, NOTHING, Amounts, millicores, whole_bytes
 
 # -- requests of pods ------------------------------------------------------------------------------

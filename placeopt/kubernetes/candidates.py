@@ -43,7 +43,6 @@ from placeopt.kubernetes.manifests import (
     shown,
 )
 from placeopt.kubernetes.names import DRIVERS, HOSTNAME, REGION, TYPE, ZONE, completed, of_today
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.objects import (
     DEFAULT_PODS,
     KUBELET,
@@ -53,6 +52,7 @@ from placeopt.kubernetes.objects import (
     of_table,
     pairs,
 )
+from placeopt.kubernetes.origin import Notes
 from placeopt.kubernetes.values import (
     NOTHING,
     Allocatable,

@@ -16,8 +16,8 @@ from placeopt.kubernetes.files import NAME
 from placeopt.kubernetes.machines import ARCH, of_machine_type
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import HOSTNAME, REGION, TYPE, ZONE
-from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, PodSpec, of_table
+from placeopt.kubernetes.origin import note, tolerated
 from placeopt.kubernetes.replicas import (
     Replica,
     claims_of,

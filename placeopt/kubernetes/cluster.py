@@ -24,10 +24,16 @@ from placeopt.kubernetes.files import LABEL, NAME
 from placeopt.kubernetes.machines import PriceBook, missing_price
 from placeopt.kubernetes.manifests import ClusterObjects, Key
 from placeopt.kubernetes.names import in_short
-from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import KubernetesNode, PodSpec
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import NodeOrigin, OriginContainer, OriginItem, OriginReplica
+from placeopt.kubernetes.origin import (
+    NodeOrigin,
+    OriginContainer,
+    OriginItem,
+    OriginReplica,
+    note,
+    tolerated,
+)
 from placeopt.kubernetes.replicas import Replica, grouped
 
 #: The labels and the spec of a workload's pods, by its key.

@@ -15,12 +15,22 @@ from typer import Argument, Option
 from placeopt.cli.commands import CLUSTERS, add, epilog
 from placeopt.cli.completion import beginning, cluster_names, instance_names, words
 from placeopt.cli.plans import plan_in
-from placeopt.cli.screen import Output, Plans, Quiet, deliver, emit, for_people, say, warn, width_of
+from placeopt.cli.screen import (
+    Output,
+    Plans,
+    Quiet,
+    deliver,
+    emit,
+    for_people,
+    plain,
+    say,
+    warn,
+    width_of,
+)
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.core.files.paths import require_outputs
 from placeopt.core.files.shipped import find, find_cluster, find_prices
 from placeopt.core.fronts.words import counted
-from placeopt.kubernetes.capacity import require_node
 from placeopt.kubernetes.moving import PRICES, Ask
 from placeopt.kubernetes.names import DUMP
 from placeopt.kubernetes.options import asks, options_of
@@ -215,7 +225,7 @@ def _write(done: Imported, output: Path | None, report: Path | None) -> None:
         write_text(report, report_text(done, report) + "\n")
         say(f"wrote {report}")
     for line in done.notes.summary():
-        say(line)
+        say(plain(line))
 
 
 # -- export and verify -----------------------------------------------------------------------------
@@ -501,6 +511,7 @@ def consolidate(
     Exit code 3 where the plan saves more than --fail-above.
     """
     from placeopt.core.errors import Faults
+    from placeopt.kubernetes.capacity import require_node
     from placeopt.kubernetes.consolidate import pages as folder
     from placeopt.kubernetes.importing import import_files
     from placeopt.kubernetes.machines import overlay as read_overlay

@@ -17,8 +17,8 @@ from placeopt.kubernetes.admission import MissingRequests, PodSize, effective, r
 from placeopt.kubernetes.capacity import NodeCapacity
 from placeopt.kubernetes.manifests import ClusterObjects, Key, load
 from placeopt.kubernetes.names import ON_DEMAND, lease_of
-from placeopt.kubernetes.notes import note, recorded
 from placeopt.kubernetes.objects import Container, KubernetesNode
+from placeopt.kubernetes.origin import note, recorded
 from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.values import Amounts, Cpu, Memory, Price, Word
 

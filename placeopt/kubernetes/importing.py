@@ -30,18 +30,21 @@ from placeopt.kubernetes.files import STDIN, Item, with_folders
 from placeopt.kubernetes.machines import PriceBook, PriceOverlay, equipped, read_prices
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import DUMP
-from placeopt.kubernetes.notes import (
+from placeopt.kubernetes.objects import KubernetesNode
+from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import (
     TOPICS,
+    InstanceRef,
     Notes,
+    Origin,
+    OriginNote,
     check_faults,
+    digest,
     gathering,
     note,
     recorded,
     tolerated,
 )
-from placeopt.kubernetes.objects import KubernetesNode
-from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import InstanceRef, Origin, OriginNote, digest
 from placeopt.kubernetes.pinned import held, name_dropped_rules, origin_budgets, require_pins
 from placeopt.kubernetes.replicas import Replica, units
 from placeopt.registry import from_document

@@ -32,10 +32,9 @@ from placeopt.kubernetes.cluster import (
 from placeopt.kubernetes.given import NewSize, paid_shares
 from placeopt.kubernetes.machines import PriceBook, keep_to_known
 from placeopt.kubernetes.names import POOL, SPOT, lease_of
-from placeopt.kubernetes.notes import check_faults, note, recorded
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import NodeOrigin, OriginItem, key
+from placeopt.kubernetes.origin import NodeOrigin, OriginItem, check_faults, key, note, recorded
 from placeopt.kubernetes.pinned import keeps_its_node
 from placeopt.kubernetes.replicas import (
     RESOURCE,

@@ -45,8 +45,8 @@ from placeopt.core.files.tables import CellError, TableRow, decimal, number, row
 from placeopt.kubernetes.files import LABEL, STDIN, Item, read
 from placeopt.kubernetes.manifests import ClusterObjects
 from placeopt.kubernetes.names import completed, drivers_in, lease_of
-from placeopt.kubernetes.notes import Notes, note
 from placeopt.kubernetes.objects import DEFAULT_PODS, KubernetesNode, PodSpec
+from placeopt.kubernetes.origin import Notes, note
 from placeopt.kubernetes.replicas import Replica
 from placeopt.kubernetes.values import Price, Word, form
 

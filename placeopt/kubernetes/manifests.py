@@ -32,7 +32,6 @@ from placeopt.kubernetes.names import (
     matters,
     note_of,
 )
-from placeopt.kubernetes.notes import note, note_file, tolerated
 from placeopt.kubernetes.objects import (
     Container,
     KubernetesNode,
@@ -41,6 +40,7 @@ from placeopt.kubernetes.objects import (
     PodSpec,
     Workload,
 )
+from placeopt.kubernetes.origin import note, note_file, tolerated
 from placeopt.kubernetes.values import Labels, form
 
 #: (namespace, name) of a workload, whatever its kind.

@@ -11,9 +11,8 @@ from placeopt.core.errors import UsageError, did_you_mean
 from placeopt.kubernetes.admission import Admission, under_way
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import KubernetesNode, Volume
-from placeopt.kubernetes.origin import OriginBudget, OriginItem
+from placeopt.kubernetes.origin import OriginBudget, OriginItem, note, tolerated
 from placeopt.kubernetes.replicas import SHARED, SINGLE, Replica, article, grouped
 from placeopt.kubernetes.values import NodeAffinity, PodAffinity, Term, selects
 

@@ -24,8 +24,8 @@ from placeopt.kubernetes.admission import (
 from placeopt.kubernetes.manifests import ENDED, ClusterObjects, Key
 from placeopt.kubernetes.moving import MovingRules
 from placeopt.kubernetes.names import is_served
-from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import ClaimSpec, KubernetesNode, Pod, PodSpec, Workload
+from placeopt.kubernetes.origin import note, tolerated
 from placeopt.kubernetes.values import Amounts, selects
 
 #: What the documents of rolling updates call the volumes of a driver that a node can attach.

@@ -17,9 +17,9 @@ from typing import NamedTuple
 from placeopt.core.files.documents import Document
 from placeopt.kubernetes.capacity import Tolerations, affinity_nodes, allowed
 from placeopt.kubernetes.cluster import ReadCluster
-from placeopt.kubernetes.notes import note, tolerated
 from placeopt.kubernetes.objects import HostPort
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import note, tolerated
 from placeopt.kubernetes.pinned import budgets_of
 from placeopt.kubernetes.replicas import SHARED, Replica, claims_of, grouped
 from placeopt.kubernetes.values import Requirement, Selector, Spread, Term, selects

@@ -30,10 +30,9 @@ from placeopt.kubernetes.cluster import (
 from placeopt.kubernetes.instance import place as placed
 from placeopt.kubernetes.machines import PRICES, Offer
 from placeopt.kubernetes.manifests import ClusterObjects, Key
-from placeopt.kubernetes.notes import note
 from placeopt.kubernetes.objects import KubernetesNode
 from placeopt.kubernetes.options import ImportOptions
-from placeopt.kubernetes.origin import OriginItem
+from placeopt.kubernetes.origin import OriginItem, note
 from placeopt.kubernetes.origin import key as key_of
 from placeopt.kubernetes.replicas import Replica, default_requests, grouped
 

@@ -25,7 +25,7 @@ from little_clusters import (
 from placeopt.core.errors import DocumentError
 from placeopt.kubernetes.candidates import read_candidates
 from placeopt.kubernetes.machines import of_machine_type
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.origin import Notes
 
 ARM = (
     "a1.xlarge", "c6g.large", "c6gd.2xlarge", "c6gn.16xlarge", "c7gn.metal", "c8g.48xlarge",

@@ -21,8 +21,8 @@ from placeopt.kubernetes.export.script import StepsDocument
 from placeopt.kubernetes.importing import Imported, import_files
 from placeopt.kubernetes.machines import read_prices
 from placeopt.kubernetes.moving import MovingRules
-from placeopt.kubernetes.notes import Notes
 from placeopt.kubernetes.options import ImportOptions
+from placeopt.kubernetes.origin import Notes
 from placeopt.kubernetes.verify import verify_files
 from placeopt.report import html
 from placeopt.rolling_update.problem import RollingUpdate

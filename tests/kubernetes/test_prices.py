@@ -13,7 +13,7 @@ import pytest
 
 from placeopt.core.errors import DocumentError, UsageError
 from placeopt.kubernetes.machines import PriceBook, apply, overlay, read_prices
-from placeopt.kubernetes.notes import Notes
+from placeopt.kubernetes.origin import Notes
 
 Write = Callable[[str, str], Path]
 
