@@ -223,12 +223,19 @@ def import_files(
 
 @contextlib.contextmanager
 def no_collection() -> Iterator[None]:
-    """Look for no garbage within: millions of values are made, and none of them is garbage."""
+    """Look for no garbage within: millions of values are made, and none of them is garbage.
+
+    They are old afterwards, as if looked through: the next value that is made would have them all
+    looked through at once.
+    """
     active = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if active and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # to the oldest generation
         if active:
             gc.enable()
 
