@@ -200,10 +200,13 @@ def _answer(task: Task[Problem], method: str, parameters: dict[str, Any], certif
         if preferred:
             front = _with_preferred(front, task, preferred)
 
+        timed = _with_time_left(task, PREFERRED_SHARE) if preferred else task
         if certify and whole.completed:
-            front = _certified(front, task)
+            front = _certified(front, timed)
         elif certify:
-            front, whole = _going_on(front, task, whole, partial(_rest, method, parameters))
+            front, whole = _going_on(front, timed, whole, partial(_rest, method, parameters))
+        if certify and preferred:  # among plans that were found since then
+            front = _with_preferred(front, task, preferred)
 
         front = _inside(front, task) if task.problem.goal_limits else front
         front = replace(front, runs=(whole, *front.runs))

@@ -32,6 +32,8 @@ from placeopt.rolling_update.problem import RollingUpdate
 #: Products of classes and nodes up to which every node is a kind by itself, up to which nodes are
 #: packed one by one, and of classes and kinds up to which there is a program at all.
 _EACH_NODE, _PACKED, _LARGEST = 1500, 12_000, 12_000
+#: Products of classes and kinds above which nodes that are no better share the kind of others.
+_MANY_KINDS = 12_000
 #: Sets of nodes that are packed at most, and packings that make one cut stronger.
 _SETS, _PACKINGS = 12, 6
 #: Corners of the front of price and starts at most, and of large programs, and these times
@@ -288,7 +290,7 @@ class _Search:
         self.least_hosts, self.evenly, self.below = least_hosts, evenly, below
 
     def _program(self, bins: list[np.ndarray], *, packs: bool = False) -> EndProgram:
-        """Return the program; of chosen nodes, where it packs, by CP-SAT if that is there."""
+        """Return the program, by CP-SAT where it only packs, if that is there."""
         least = self.least_hosts
         return EndProgram(self.world, bins, self.seconds, least_hosts=least, cp_sat=packs)
 
@@ -296,7 +298,9 @@ class _Search:
         """Return the bins of the first program, and whether each is a node."""
         each = [np.array([n]) for n in np.flatnonzero(self.world.real).tolist()]
         small = len(self.world.classes) * len(each) <= _EACH_NODE
-        return each if small else self.world.widest_kinds(), small
+        kinds = each if small else self.world.kinds()
+        many = not small and len(self.world.classes) * len(kinds) > _MANY_KINDS
+        return self.world.widest_kinds() if many else kinds, small
 
     def front(self, end: EndState, level: float) -> EndFront:
         """Return the front of price and starts, as far as effort allows.
@@ -340,7 +344,7 @@ class _Search:
         if len(self.world.classes) * len(nodes) > _PACKED:
             return None
         price = max(program.cost(x), self._price_of(nodes))
-        return self._program(nodes, packs=True).with_most_at_home(price)[0]
+        return self._packed_on(nodes, price)[0]
 
     def _price_of(self, nodes: list[np.ndarray]) -> int:
         """Return what is paid where all of these nodes are."""
@@ -391,12 +395,25 @@ class _Search:
         nodes = self._chosen(program, paid)
         if len(self.world.classes) * len(nodes) > _PACKED:
             return None, False, {}
-        packed = self._program(nodes, packs=True)
-        for k in self.evenly:
-            packed.spread_evenly(k, self.least_hosts[k])
-        found, certain = packed.with_most_at_home(max(cost, self._price_of(nodes)))
+        found, certain = self._packed_on(nodes, max(cost, self._price_of(nodes)))
         first = all(self.world.are_alike(program.bins[b][:count]) for b, count in paid.items())
         return found, certain and first, paid  # of those behind others might do
+
+    def _packed_on(self, nodes: list[np.ndarray], price: int) -> tuple[np.ndarray | None, bool]:
+        """Return an end on some nodes of at most a price, and what is proven as `_packed` does.
+
+        CP-SAT, where it is installed, is asked what HiGHS leaves open: so the end is the same
+        whether or not it is there, where both find one.
+        """
+        for by_cp_sat in (False, True):
+            program = self._program(nodes, packs=by_cp_sat)
+            for k in self.evenly:
+                program.spread_evenly(k, self.least_hosts[k])
+            if by_cp_sat == program.by_cp_sat:
+                found, certain = program.with_most_at_home(price)
+                if certain or found is not None:
+                    break
+        return found, certain
 
     def _chosen(
         self,

@@ -136,6 +136,7 @@ def test_nodes_that_are_no_better_share_a_kind(monkeypatch: pytest.MonkeyPatch) 
             truth = cheapest_end(exact)
         with monkeypatch.context() as patch:
             patch.setattr(end_state, "_EACH_NODE", 0)
+            patch.setattr(end_state, "_MANY_KINDS", 0)
             found = cheapest_end(wide)
         world, scale = World(wide.arrays), wide.arrays.price_scale
         fewer += len(world.kinds()) - len(world.widest_kinds())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from effort import tries
 
 import placeopt
+from placeopt import api
 from placeopt.core.budget import Budget
 from placeopt.core.errors import UsageError
 from placeopt.core.fronts.front import Front
@@ -17,6 +19,7 @@ from placeopt.core.fronts.values import Plan
 from placeopt.core.interfaces import build_encoder, preferred_plan, seeds
 from placeopt.core.task import Task
 from placeopt.rolling_update import schemes as baselines
+from placeopt.rolling_update import zones
 from placeopt.rolling_update.problem import RollingUpdate
 from placeopt.rolling_update.repack import further_plans, repack
 from placeopt.rolling_update.schemes import recreate, rolling_update
@@ -119,8 +122,8 @@ def test_what_fits_only_after_a_hop_or_a_stop() -> None:
     two = [("n0", "c0", 10, 8, 1.0), ("n1", "c0", 10, 10, 1.0)]
     assert values(run(instance(two, apps))) == [(2.0, 2.0, 1.0)]
     spare = [*two, ("n2", "c0", 10, 5, 5.0)]
-    assert values(run(instance(spare, apps))) == [(2.0, 2.0, 1.0), (2.0, 3.0, 0.0)]
-    assert values(run(instance(spare, apps), max_hops=0)) == [(2.0, 2.0, 1.0)]
+    assert values(run(instance(spare, apps))) == [(2.0, 2.0, 1.0), (2.0, 3.0, 0.0), (6.0, 2.0, 0.0)]
+    assert values(run(instance(spare, apps), max_hops=0)) == [(2.0, 2.0, 1.0), (6.0, 2.0, 0.0)]
 
 
 def test_what_cannot_move_keeps_its_node() -> None:
@@ -288,13 +291,32 @@ def test_replicas_of_a_group_stay_in_more_zones_where_that_costs_nothing(method:
         nodes=[node("n0", "a", 1), node("n1", "a", 3), node("n2", "b", 3)],
         applications=[{"name": "shop", "microservices": services}],
     )
-    front = placeopt.solve(problem, method, evaluations=500)
-    for point in front.points:
-        assert problem.evaluate(point.plan).values == point.values
-        if point.values[:2] == (2.0, 1.0):
-            (step,) = point.plan["steps"]
-            assert (step["microservice"], step["to"]) == ("w1", "n2")
-    assert (2.0, 1.0, 0.0) in [point.values for point in front.points]
+    certified = placeopt.solve(problem, method, evaluations=500, seconds=9, certify=True)
+    for front in (placeopt.solve(problem, method, evaluations=500), certified):
+        for point in front.points:
+            assert problem.evaluate(point.plan).values == point.values
+            if point.values[:2] == (2.0, 1.0):
+                (step,) = point.plan["steps"]
+                assert (step["microservice"], step["to"]) == ("w1", "n2")
+        assert (2.0, 1.0, 0.0) in [point.values for point in front.points]
+
+
+def test_plans_that_a_proof_finds_are_looked_at_for_zones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those that the search found."""
+    problem = RollingUpdate.generate(seed=1, applications=2)
+    later = placeopt.solve(problem, "repack").points
+    seen = list[Plan]()
+
+    def others(plan: Plan) -> Iterator[Plan | None]:
+        seen.append(plan)
+        return iter(())
+
+    monkeypatch.setattr(zones, "preferred", lambda _: others)
+    monkeypatch.setattr(api, "_certified", lambda front, _: replace(front, points=later))
+    front = placeopt.solve(problem, "recreate", certify=True)
+    assert front.points == later
+    assert all(point.plan in seen for point in later)
+    assert later
 
 
 @pytest.mark.parametrize(
