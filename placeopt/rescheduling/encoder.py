@@ -36,9 +36,7 @@ class LatencyScratch(NamedTuple):
     processing: np.ndarray  # (S,) ms of a service with all that it calls
     service_weight: np.ndarray  # (S,) how often a service is on the critical path
     call_weight: np.ndarray  # (calls,) how often a call is on the critical path
-    kept_processing: np.ndarray  # (S,)
     kept_network: np.ndarray  # (calls,)
-    changed: np.ndarray  # bool (S,) all False between two kernels
 
 
 def empty_deployment(instance: ReschedulingArrays) -> RunningDeployment:
@@ -57,9 +55,7 @@ def latency_scratch(num_services: int, num_calls: int) -> LatencyScratch:
         processing=np.zeros(num_services),
         service_weight=np.zeros(num_services),
         call_weight=np.zeros(num_calls),
-        kept_processing=np.zeros(num_services),
         kept_network=np.zeros(num_calls),
-        changed=np.zeros(num_services, dtype=bool),
     )
 
 
@@ -202,21 +198,21 @@ def critical_path(instance, deployment, scratch):
 
 @kernel
 def latency_after(instance, deployment, scratch, service, source, target):
-    """Return the latency if a replica went from `source` to `target`; `latency` comes before.
+    """Return the latency if a replica went from `source` to `target`; writes ``processing``.
 
-    Nothing has changed afterwards.
+    The deployment has not changed afterwards.
     """
-    own, network, processing = deployment.own, deployment.network, scratch.processing
-    kept_own, changed, counts, delay = (
-        own[service],
-        scratch.changed,
+    own, network, counts, delay = (
+        deployment.own,
+        deployment.network,
         deployment.counts,
         instance.delay,
     )
-    group_first, call_first, callee = instance.group_first, instance.call_first, instance.callee
+    first, last = instance.touch_first[service], instance.touch_first[service + 1]
+    kept_own, callee = own[service], instance.callee
     step = instance.own[service, target] - instance.own[service, source]
     own[service] += step / instance.replicas[service]
-    for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
+    for k in range(first, last):
         call = instance.touch[k]
         scratch.kept_network[call] = network[call]
         caller, change = instance.caller[call], 0.0
@@ -226,26 +222,10 @@ def latency_after(instance, deployment, scratch, service, source, target):
             else:
                 change += counts[caller, node] * (delay[node, target] - delay[node, source])
         network[call] += change / (instance.replicas[caller] * instance.replicas[callee[call]])
-        changed[caller] = True
-    changed[service] = True
-    copy_row(processing, scratch.kept_processing)
-    for other in instance.order:  # callees first: what changed is passed on to the callers
-        if changed[other]:
-            changed[other] = False
-            processing[other] = (
-                own[other]
-                + _slowest_group(group_first, call_first, callee, network, processing, other)[1]
-            )
-            if processing[other] != scratch.kept_processing[other]:
-                for k in range(instance.touch_first[other], instance.touch_first[other + 1]):
-                    caller = instance.caller[instance.touch[k]]
-                    changed[caller] = caller != other
-    after = processing[instance.order[-1]]
-    copy_row(scratch.kept_processing, processing)
+    after = latency(instance, deployment, scratch)
     own[service] = kept_own
-    for k in range(instance.touch_first[service], instance.touch_first[service + 1]):
+    for k in range(first, last):
         network[instance.touch[k]] = scratch.kept_network[instance.touch[k]]
-    changed[:] = False
     return after
 
 
