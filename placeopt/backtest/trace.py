@@ -19,7 +19,9 @@ from placeopt.core.files.documents import read_json, sha256, validate, with_line
 from placeopt.core.files.paths import AnyPath
 from placeopt.core.problem import Name, Record
 
-Seconds = Annotated[float, Field(ge=0, le=1e10, allow_inf_nan=False)]
+#: Of a trace, at most.
+LONGEST_S = 1e10
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_S, allow_inf_nan=False)]
 Amount = Annotated[int, Field(ge=0, le=10**12)]
 Dollars = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 #: A file and a line of it.
@@ -159,7 +161,7 @@ class ClusterTrace(Record):
     """What this document is."""
     name: Name
     """Of the trace."""
-    seconds: float = Field(gt=0, le=1e10, allow_inf_nan=False)
+    seconds: float = Field(gt=0, le=LONGEST_S, allow_inf_nan=False)
     """How long it is."""
     machines: tuple[MachineType, ...] = Field(min_length=1)
     """Types of nodes."""
@@ -175,7 +177,7 @@ class ClusterTrace(Record):
     """Rules of pods about other pods."""
     rollouts: dict[Name, RolloutStrategy] = Field(default_factory=dict)
     """Workload -> its strategy. Absent: its pods come and go as recorded."""
-    budgets: dict[Name, int] = Field(default_factory=dict)
+    budgets: dict[Name, Annotated[int, Field(ge=0, le=10**6)]] = Field(default_factory=dict)
     """Workload -> pods of it that may be down at a time by a policy's doing. Absent: any number."""
     node_start_s: Seconds = 60.0
     """From the order of a node until it takes pods."""
@@ -266,7 +268,7 @@ def _known(path: str, name: str, names: Iterable[str]) -> None:
 
 def _few(names: Iterable[str]) -> str:
     some = sorted(names)
-    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "")
+    return ", ".join(some[:8]) + (", ..." if len(some) > 8 else "") or "none"
 
 
 def _life(path: str, one: TraceNode | TracePod) -> None:

@@ -263,7 +263,7 @@ class _Record:
         for unit in units:
             counts[unit.owner] = counts.get(unit.owner, 0) + 1
         for owner, kept in budgets_of(cluster, units).items():
-            self.budgets[f"{owner[0]}/{owner[2]}"] = counts[owner] - kept
+            self.budgets[f"{owner[0]}/{owner[2]}"] = max(0, counts[owner] - kept)
 
     # -- what came of it ---------------------------------------------------------------------------
 

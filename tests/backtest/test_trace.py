@@ -81,6 +81,26 @@ def tables(folder: Path, pods: str, machines: str = "m,4000,8192,0.5\n", nodes: 
     return folder
 
 
+def test_a_budget_is_a_number_of_pods(tmp_path: Path) -> None:
+    for number in (-1, 10**19):
+        path = written(tmp_path, {**GOOD, "budgets": {"p": number}})
+        with pytest.raises(DocumentError, match=r"budgets\.p: .* is not legal"):
+            read(path)
+
+
+def test_an_empty_table_is_named(tmp_path: Path) -> None:
+    machine, pod = "name,cpu_millicores,memory_mib,usd_per_hour\n", "name,cpu_millicores,from_s\n"
+    for name in ("machines.csv", "pods.csv"):
+        (tmp_path / "machines.csv").write_text(machine + "m,4000,8192,1\n")
+        (tmp_path / "pods.csv").write_text(pod + "p,1,0\n")
+        (tmp_path / name).write_text((tmp_path / name).read_text().splitlines()[0] + "\n")
+        with pytest.raises(DocumentError, match=f"{name}: has no rows"):
+            read_folder(tmp_path)
+    (tmp_path / "pods.csv").write_text(pod + "p,1,1e30\n")
+    with pytest.raises(DocumentError, match=r"pods\.csv: line 2, from_s"):
+        read_folder(tmp_path)
+
+
 def test_csv_is_read(tmp_path: Path) -> None:
     pods = f"{PODS},zones\np,100,64,0,60,\nq,100,64,30,90,\n"
     trace = read_folder(tables(tmp_path, pods, nodes="name,machine,from_s,to_s\na,m,0,\n"))

@@ -22,6 +22,7 @@ from pydantic import create_model
 
 from placeopt.backtest.readers import prometheus
 from placeopt.backtest.trace import (
+    LONGEST_S,
     ClusterTrace,
     Loss,
     MachineType,
@@ -158,12 +159,14 @@ def from_tables(folder: Path) -> ClusterTrace | None:
         path = folder / f"{part}.csv"
         if path.is_file():
             found = rows(path, kind, most=_MOST)
+            if part in ("machines", "pods") and not found:
+                raise DocumentError("has no rows", file=str(path), remedy="give at least one")
             document[part] = [row.model_dump(exclude_none=True) for row in found]
             places[part] = [row.where for row in found]
     records = [one for part in places for one in document[part]]
     _begin_at_zero(records, folder)
     ends = [one[key] for one in records for key in _TIMES if key in one]
-    document["seconds"] = max(ends, default=0) or 1.0
+    document["seconds"] = min(max(ends, default=0), LONGEST_S) or 1.0  # a line says what is longer
     return built(document, str(folder), places)
 
 
