@@ -30,9 +30,7 @@ from placeopt.rolling_update.problem import NO_UNIT
 from placeopt.rolling_update.views import HOURS_OF_A_MONTH, by_machine, fleet_change
 
 if TYPE_CHECKING:
-    from placeopt.core.fronts.front import Front
-    from placeopt.core.problem import Problem
-    from placeopt.kubernetes.origin import NodeOrigin, Origin, OriginNote
+    from placeopt.kubernetes.origin import Origin, OriginNote
     from placeopt.rolling_update.problem import RollingUpdate
 
 

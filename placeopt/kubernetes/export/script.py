@@ -48,10 +48,7 @@ from placeopt.kubernetes.names import POOL
 from placeopt.kubernetes.origin import InstanceRef, Origin
 
 if TYPE_CHECKING:
-    from placeopt.core.files.documents import Document
-    from placeopt.core.problem import Problem
-    from placeopt.kubernetes.export.steps import PlanStep
-    from placeopt.kubernetes.origin import Origin, OriginItem
+    from placeopt.kubernetes.origin import OriginItem
     from placeopt.rolling_update.problem import UpdateNode
 
 # -- steps as a document ---------------------------------------------------------------------------
