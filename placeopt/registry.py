@@ -29,7 +29,7 @@ from placeopt.core.files.paths import AnyPath
 from placeopt.core.files.shipped import find, instances
 from placeopt.core.fronts.front import Front
 from placeopt.core.fronts.values import InstanceName
-from placeopt.core.interfaces import build_encoder, build_sequence
+from placeopt.core.interfaces import Encoder, build_encoder, build_sequence
 from placeopt.core.problem import Problem, keyword_defaults, require_minimised
 from placeopt.core.spec import ADDED, DEFAULT_SECONDS, Method, ProblemSpec, Role, load, records
 
@@ -458,7 +458,9 @@ def _proves(spec: ProblemSpec) -> str | None:
     if spec.has("bounds") or spec.has("model"):
         return "bounds" if spec.has("bounds") else "placeopt.exact.epsilon_constraint:bounds"
     encoder = spec.load("encoder") if spec.has("encoder") else None
-    return _BY_ALL_VECTORS if isinstance(encoder, type) and encoder.every_plan else None
+    if isinstance(encoder, type) and issubclass(encoder, Encoder) and encoder.every_plan:
+        return _BY_ALL_VECTORS
+    return None
 
 
 _BY_ALL_VECTORS = "placeopt.core.fronts.certificate:by_all_vectors"
