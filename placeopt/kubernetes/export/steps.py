@@ -219,14 +219,15 @@ def _in_order(problem: RollingUpdate, plan: Plan, origin: Origin | None) -> Plan
     A StatefulSet makes a pod that was deleted anew only when those before it are ready, but for
     parallel ones. Pods exchange their steps where the referee says that it is the same.
     """
+    items = {} if origin is None else origin.items
     sets: dict[tuple[str, str, str], dict[tuple[str, str], None]] = {}
     for move in plan["steps"]:
         name = (move["application"], move["microservice"])
-        item = None if origin is None else origin.items.get(key(name[1], name[0]))
+        item = items.get(key(name[1], name[0]))
         if item is not None and item.kind == "StatefulSet" and item.pod and item.node is None:
             sets.setdefault(_owner(item), {})[name] = None
     for names in sets.values():
-        in_order = sorted(names, key=lambda n: _ordinal(origin.items[key(n[1], n[0])].pod))
+        in_order = sorted(names, key=lambda n: _ordinal(items[key(n[1], n[0])].pod))
         takes = dict(zip(names, in_order, strict=True))
         moves = []
         for move in plan["steps"]:

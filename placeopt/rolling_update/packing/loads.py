@@ -99,22 +99,3 @@ def share_with(capacity, load, size, n, i):
     for r in range(2, capacity.shape[1]):
         most = max(most, (load[n, r] + size[i, r]) / max(1, capacity[n, r]))
     return most
-
-
-@kernel
-def all_fit(capacity, load, size, nodes):
-    """Place each item of size (items, R) on the first of some nodes that it fits, beside its load.
-
-    Return whether all fit; what they take is added to `load`, in place.
-    """
-    for i in range(size.shape[0]):
-        result = -1
-        for n in nodes:
-            if fits(capacity, load, size, i, n):
-                result = n
-                break
-        if result < 0:
-            return False
-        for r in range(size.shape[1]):
-            load[result, r] += size[i, r]
-    return True
