@@ -4,7 +4,6 @@ checked once, before compiled code reads them without looking at bounds.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
@@ -125,17 +124,6 @@ def grouped(labels: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 # -- numbers from outside --------------------------------------------------------------------------
-
-
-def percent(gap: float) -> str:
-    """Return a gap above 0 in per cent, rounded up: wherever one is shown, none is understated.
-
-    Examples
-    --------
-    >>> percent(0.1), percent(1e-9), percent(0.99999)
-    ('10.00%', '0.01%', '100.00%')
-    """
-    return f"{max(1, math.ceil(gap * 1e4 - 1e-9)) / 1e4:.2%}"
 
 
 #: Vectors that are drawn together, at most.

@@ -32,9 +32,9 @@ from placeopt.core.fronts.values import (
     Rejected,
     Run,
     names_of,
+    percent,
     severity,
 )
-from placeopt.core.numbers import percent
 from placeopt.core.spec import load
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Strict
 
 from placeopt.core.errors import UsageError, shown
-from placeopt.core.numbers import percent
 
 #: How a front file is read into what stands here: lists become tuples, and nothing else is changed.
 CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
@@ -29,6 +28,19 @@ Plan = Mapping[str, Any]
 STATUSES: tuple[Status, ...] = get_args(Status)
 #: The name of the run that proves.
 CERTIFY = "certify"
+
+
+def percent(gap: float) -> str:
+    """Return a gap above 0 in per cent, rounded up: wherever one is shown, none is understated.
+
+    Examples
+    --------
+    >>> percent(0.1), percent(1e-9), percent(0.99999)
+    ('10.00%', '0.01%', '100.00%')
+    """
+    return f"{max(1, math.ceil(gap * 1e4 - 1e-9)) / 1e4:.2%}"
+
+
 #: The kind of instance of a front whose plans are values of a user's own variables.
 OWN_MODEL = "model"
 

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from placeopt.core.fronts.values import CERTIFY
-from placeopt.core.numbers import percent
+from placeopt.core.fronts.values import CERTIFY, percent
 
 if TYPE_CHECKING:
     from placeopt.core.fronts.front import Front
