@@ -214,7 +214,10 @@ def held(cluster: ClusterObjects, found: Sequence[Replica], rules: MovingRules) 
     if not rules.adopts:
         with tolerated():
             _hold_by_rules(found, why)
-    result = [replace(u, pins=tuple(dict.fromkeys(own))) for u, own in zip(found, why, strict=True)]
+    result = [
+        replace(unit, pins=tuple(dict.fromkeys(own))) if own else unit
+        for unit, own in zip(found, why, strict=True)
+    ]
     for unit in result:
         with tolerated():
             name_preferences(unit)
