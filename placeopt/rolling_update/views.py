@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.core.fronts.values import Plan
+from placeopt.core.fronts.words import counted
 from placeopt.plot.markup import Bar, Cell, Mark, before_after, paragraphs, table
 from placeopt.plot.scene import Panel, Scene, ticks
 from placeopt.plot.style import PALETTE
@@ -155,8 +156,9 @@ def _draw_course(
         x, _ = panel.at(number, 0)
         sheet.line((x, top), (x, top + panel.height), stroke=_STOPS, dash="3 3")
     hidden, same = len(course.nodes) - len(lanes), len(problem.nodes) - len(course.nodes)
-    more = [f"{hidden} more nodes change less and are not drawn"] * (hidden > 0)
-    more += [f"{same} more nodes have no step"] * (same > 0)
+    less = "changes less and is not" if hidden == 1 else "change less and are not"
+    more = [f"{counted(hidden, 'more node')} {less} drawn"] * (hidden > 0)
+    more += [f"{counted(same, 'node')} without a step"] * (same > 0)
     label = f"step, between the states before and after all{'; ' * bool(more)}{'; '.join(more)}"
     middle = left + panel.width / 2
     sheet.words(middle, top + panel.height + 34, label, anchor="middle")
