@@ -88,7 +88,10 @@ class EndFront(NamedTuple):
 #: looked for; and what moves reach.
 _KNOWN: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, bool], EndState]] = WeakKeyDictionary()
 _REACHED: WeakKeyDictionary[UpdateArrays, list[Reached]] = WeakKeyDictionary()
-_FRONTS: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, float], EndFront]] = WeakKeyDictionary()
+#: Fronts with the time that they had, endless where it was enough.
+_FRONTS: WeakKeyDictionary[UpdateArrays, dict[tuple[bool, float], tuple[EndFront, float]]] = (
+    WeakKeyDictionary()
+)
 
 
 def cheapest_end(
@@ -147,9 +150,13 @@ def end_front(
     Where corners are many some are left out, but not the cheapest end of at most `level` starts.
     """
     known = _FRONTS.setdefault(problem.arrays, {})
-    if (stops, level) not in known:
-        known[stops, level] = _end_front(problem, seconds, stops, level)
-    return known[stops, level]
+    if (stops, level) in known and seconds <= known[stops, level][1]:
+        return known[stops, level][0]
+    began = time.perf_counter()
+    found = _end_front(problem, seconds, stops, level)
+    in_time = _LEAST_SECONDS <= seconds and time.perf_counter() - began < seconds
+    known[stops, level] = found, math.inf if in_time else seconds  # more might find more
+    return found
 
 
 def _end_front(problem: RollingUpdate, seconds: float, stops: bool, level: float) -> EndFront:

@@ -201,6 +201,13 @@ def test_corners_are_the_front_of_price_and_starts(
         assert sorted(legal) == sorted(map(tuple, front.round().astype(int).tolist()))
 
 
+def test_a_front_that_had_no_time_is_made_again_with_more() -> None:
+    document = cluster(np.random.default_rng([1, 2]))
+    problem = registry.from_document(document)
+    assert not end_front(problem, 0.0).ends
+    assert end_front(problem).bounds == end_front(registry.from_document(document)).bounds != []
+
+
 @pytest.mark.parametrize("seed", range(tries(20, 1000)))
 @pytest.mark.usefixtures("_program")
 def test_every_plan_is_bounded_by_a_corner(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:

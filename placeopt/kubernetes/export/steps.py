@@ -228,6 +228,8 @@ def _in_order(problem: RollingUpdate, plan: Plan, origin: Origin | None) -> Plan
             sets.setdefault(_owner(item), {})[name] = None
     for names in sets.values():
         in_order = sorted(names, key=lambda n: _ordinal(items[key(n[1], n[0])].pod))
+        if in_order == list(names):
+            continue
         takes = dict(zip(names, in_order, strict=True))
         moves = []
         for move in plan["steps"]:
